@@ -1,0 +1,26 @@
+"""Metrics of IFIR, FollowIR and TCR-Bench as pure functions.
+
+What ties them to mteb (tasks, registration, command line) lives in :mod:`evaluators.plugin` and is not imported
+here, so scoring a run that you already have needs nothing but numpy and pytrec_eval.
+"""
+
+from evaluators.metrics.ifir import QueryMean, ifir_mrr, ifir_ndcg
+from evaluators.metrics.instfol import inst_fol, weighted_score
+from evaluators.metrics.pmrr import PMRR, p_mrr
+from evaluators.metrics.robustness import Robustness, robustness_at_k
+from evaluators.metrics.siblings import SiblingQuery, sibling_queries, sibling_scores
+
+__all__ = [
+    "PMRR",
+    "QueryMean",
+    "Robustness",
+    "SiblingQuery",
+    "ifir_mrr",
+    "ifir_ndcg",
+    "inst_fol",
+    "p_mrr",
+    "robustness_at_k",
+    "sibling_queries",
+    "sibling_scores",
+    "weighted_score",
+]

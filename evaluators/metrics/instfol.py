@@ -1,0 +1,85 @@
+"""InstFol: how much of the possible improvement does an instruction bring? (IFIR, section 4.1 and appendix B)"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+
+_INTEGER = re.compile(r"[0-9]+")
+
+
+def inst_fol(s_instruction: float, s_query: float, max_score: float) -> float:
+    """InstFol of one query (IFIR, equation 1): the improvement as a share of the improvement that was possible.
+
+    ``(s_instruction - s_query) / (max_score - s_query)``. When the plain query already has the highest possible
+    score nothing can be gained, and the value is the (negative or zero) difference itself.
+
+    Range: ``-s_query / (max_score - s_query)`` .. 1, not -1..1 as the paper says: a query whose plain results were
+    nearly perfect can fall far below -1. Higher is better; 0 means that the instruction made no difference.
+
+    Args:
+        s_instruction: mean judge score of the passages retrieved with the instruction, 0..max_score.
+        s_query: mean judge score, against the same instruction, of the passages retrieved without it.
+        max_score: the rubric's highest score. The paper uses 3 whatever the rubric.
+
+    Raises:
+        ValueError: if max_score is not positive or a score is not finite or outside 0..max_score.
+    """
+    if not (math.isfinite(max_score) and max_score > 0):
+        raise ValueError(f"max_score must be a positive number, got {max_score!r}")
+    for name, value in (("s_instruction", s_instruction), ("s_query", s_query)):
+        if not (math.isfinite(value) and 0 <= value <= max_score):
+            raise ValueError(f"{name} must lie in 0..{max_score}, got {value!r}; a missing score is no score")
+    gain = s_instruction - s_query
+    if gain == 0:
+        return 0.0
+    room = max_score - s_query
+    return gain / room if room > 0 else gain
+
+
+def weighted_score(
+    top_logprobs: Mapping[str, float] | Iterable[tuple[str, float]],
+    lowest: int = 0,
+    highest: int = 3,
+    min_prob: float = 0.01,
+) -> float:
+    """The expected score under a judge's token probabilities (IFIR, appendix B, "weighted_score").
+
+    ``sum(s * exp(lp)) / sum(exp(lp))`` over those of the given tokens that are whole numbers in
+    ``lowest..highest``, blanks around them ignored, and have a probability of at least ``min_prob``.
+    Range ``lowest..highest``. Two tokens for one number (``"2"`` and ``" 2"``) both count.
+
+    Args:
+        top_logprobs: token -> natural log-probability, or such pairs, of the position that holds the score.
+        lowest, highest: the rubric's scale.
+        min_prob: less likely tokens are dropped.
+
+    Raises:
+        ValueError: if no token is left (the reply holds no readable score: that is a missing score, not 0), if a
+            log-probability is NaN or above 0, or the scale or ``min_prob`` make no sense.
+    """
+    if lowest >= highest:
+        raise ValueError(f"the scale needs lowest < highest, got {lowest}..{highest}")
+    if not 0 <= min_prob < 1:
+        raise ValueError(f"min_prob must lie in 0..1, got {min_prob!r}")
+    pairs = list(top_logprobs.items() if isinstance(top_logprobs, Mapping) else top_logprobs)
+    total = weight = 0.0
+    for token, logprob in pairs:
+        # Some servers round to values a hair above 0.
+        if math.isnan(logprob) or logprob > 1e-6:
+            raise ValueError(f"token {token!r} has the log-probability {logprob!r}; it must be at most 0")
+        number = token.strip()
+        if not _INTEGER.fullmatch(number) or not lowest <= int(number) <= highest:
+            continue
+        probability = math.exp(logprob)
+        if probability < min_prob:
+            continue
+        total += int(number) * probability
+        weight += probability
+    if weight == 0:
+        raise ValueError(
+            f"no token among {[t for t, _ in pairs]} is a whole number in {lowest}..{highest} with a probability "
+            f"of at least {min_prob}: the reply has no readable score"
+        )
+    return total / weight
