@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import pytrec_eval
-
 from evaluators.metrics.ranking import Run, check_query_ids, score_array
+from evaluators.metrics.standard import trec_measure
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,7 @@ def robustness_at_k(
         if not any(grade > 0 for grade in judged.values()):
             raise ValueError(f"query {query_id!r} has no relevant document, so its nDCG is undefined")
         score_array(run[query_id], query_id)
-    measured = pytrec_eval.RelevanceEvaluator(
-        {q: dict(judged) for q, judged in qrels.items()}, {f"ndcg_cut.{k}"}
-    ).evaluate({q: {d: float(s) for d, s in run[q].items()} for q in qrels})
-    # trec_eval leaves out a query whose run is empty: nothing was found, which is an nDCG of 0.
-    per_query = {q: float(measured[q][f"ndcg_cut_{k}"]) if run[q] else 0.0 for q in qrels}
+    per_query = trec_measure(run, qrels, f"ndcg_cut.{k}")
     by_base: dict[str, list[float]] = {}
     for query_id, value in per_query.items():
         by_base.setdefault(base_of(query_id), []).append(value)

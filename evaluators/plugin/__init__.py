@@ -1,0 +1,1 @@
+"""What ties the metrics to mteb: tasks, registration, data sources, checks, the command line."""

@@ -176,3 +176,8 @@ def fingerprint(directory: Path, patterns: Sequence[str] = ("*.parquet", "*/*.pa
             content = hashlib.file_digest(handle, "sha256").hexdigest()
         digest.update(f"{file.relative_to(directory).as_posix()}\0{content}\n".encode())
     return digest.hexdigest()[:40]
+
+
+def embedded_revision(directory: Path) -> str:
+    """The fingerprint of a sample inside the package; ``unbuilt`` before its builder has run for the first time."""
+    return fingerprint(directory) if config_files(directory, "corpus") else "unbuilt"

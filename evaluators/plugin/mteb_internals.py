@@ -1,0 +1,183 @@
+"""Everything that reaches into mteb where mteb has no public way, in this one file.
+
+mteb (2.26) has no registry that others may add to, yet result files, model cards, ``get_tasks`` and the command
+line look tasks, benchmarks and models up by name. :func:`problems` states what this file relies on; a test calls
+it, so that a new mteb which moves one of these things fails with a sentence instead of a wrong lookup.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import mteb
+from datasets import Dataset
+from mteb._create_dataloaders import _retrieval_texts
+from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores, make_score_dict
+from mteb.abstasks import AbsTask
+from mteb.benchmarks.benchmark import Benchmark
+from mteb.cli.build_cli import build_cli
+from mteb.models import ModelMeta
+from mteb.models.model_implementations import MODEL_REGISTRY
+from mteb.types import PromptType
+
+# `import mteb.get_tasks` would give the function of that name, which hides the module.
+_tasks_module: Any = importlib.import_module("mteb.get_tasks")
+_benchmarks_module: Any = importlib.import_module("mteb.benchmarks.benchmarks")
+_lookup_module: Any = importlib.import_module("mteb.benchmarks.get_benchmark")
+
+__all__ = [
+    "document_texts",
+    "mteb_parser",
+    "problems",
+    "query_texts",
+    "register_benchmark",
+    "register_model",
+    "register_tasks",
+    "resolve_local_loader",
+    "standard_scores",
+    "sub_commands",
+]
+
+
+def problems() -> list[str]:
+    """What the installed mteb does not offer as expected; empty if all is well."""
+    expected: list[tuple[bool, str]] = [
+        (isinstance(getattr(_tasks_module, "_TASKS_REGISTRY", None), dict), "mteb.get_tasks._TASKS_REGISTRY is a dict"),
+        (isinstance(getattr(_tasks_module, "TASK_LIST", None), tuple), "mteb.get_tasks.TASK_LIST is a tuple"),
+        (isinstance(getattr(_tasks_module, "_SIMILAR_TASKS", None), dict), "mteb.get_tasks._SIMILAR_TASKS is a dict"),
+        (isinstance(MODEL_REGISTRY, dict), "mteb.models.model_implementations.MODEL_REGISTRY is a dict"),
+        (callable(getattr(ModelMeta, "_resolve_loader", None)), "ModelMeta._resolve_loader exists"),
+    ]
+    for name in ("_build_registry", "_build_aliases_registry"):
+        function = getattr(_lookup_module, name, None)
+        expected.append((hasattr(function, "cache_clear"), f"mteb.benchmarks.get_benchmark.{name} is an lru_cache"))
+    commands = set(sub_commands(build_cli()))
+    needed = {"run", "available-tasks", "available-benchmarks", "create-model-results"}
+    expected.append((needed <= commands, f"mteb's command line has {sorted(needed)} (it has {sorted(commands)})"))
+    return [f"mteb {mteb.__version__}: expected that {text}" for holds, text in expected if not holds]
+
+
+def register_tasks(classes: Sequence[type[AbsTask]]) -> None:
+    """Make task classes known to mteb by name: lookups, filters, listings, result objects and cards.
+
+    Registering a class again does nothing.
+
+    Raises:
+        ValueError: if mteb already has another task of that name.
+    """
+    registry: dict[str, type[AbsTask]] = _tasks_module._TASKS_REGISTRY
+    for cls in classes:
+        name = cls.metadata.name
+        known = registry.get(name)
+        if known is cls:
+            continue
+        if known is not None:
+            raise ValueError(
+                f"cannot register {cls.__module__}.{cls.__qualname__}: mteb {mteb.__version__} already has a task "
+                f"named {name!r} ({known.__module__}.{known.__qualname__}); choose another name"
+            )
+        registry[name] = cls  # in place: other modules of mteb hold the same object
+        _tasks_module.TASK_LIST = (*_tasks_module.TASK_LIST, cls)
+        for original in cls.metadata.adapted_from or ():
+            _tasks_module._SIMILAR_TASKS.setdefault(original, []).append(name)
+
+
+def register_benchmark(benchmark: Benchmark) -> None:
+    """Make a benchmark known to mteb by name and aliases. Registering the same object again does nothing.
+
+    Raises:
+        ValueError: if mteb already has another benchmark of that name.
+    """
+    known = _lookup_module._build_registry().get(benchmark.name)
+    if known is benchmark:
+        return
+    if known is not None:
+        raise ValueError(f"mteb {mteb.__version__} already has a benchmark named {benchmark.name!r}")
+    # mteb collects benchmarks from this module's attributes, whatever they are called.
+    setattr(_benchmarks_module, f"mteb_beyond:{benchmark.name}", benchmark)
+    _lookup_module._build_registry.cache_clear()
+    _lookup_module._build_aliases_registry.cache_clear()
+
+
+def register_model(meta: ModelMeta, key: str | None = None) -> None:
+    """Make a model known to mteb under ``key`` (default: its name), replacing an earlier entry of that key."""
+    name = key or meta.name
+    if not name:
+        raise ValueError("a model needs a name to be registered")
+    MODEL_REGISTRY[name] = meta
+
+
+def resolve_local_loader(directory: Path) -> tuple[Callable[..., Any], str]:
+    """mteb's wrapper class for a local model directory, and its model type (``dense``, ``cross-encoder``, ...)."""
+
+    def config(name: str) -> Any:
+        path = directory / name
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+    loader, model_type, _ = ModelMeta._resolve_loader(
+        str(directory),
+        config("config_sentence_transformers.json"),
+        config("sentence_bert_config.json"),
+        config("modules.json"),
+        config("config.json"),
+    )
+    return loader, model_type
+
+
+def mteb_parser() -> argparse.ArgumentParser:
+    """mteb's own command line parser, to which sub-commands can be added with :func:`sub_commands`."""
+    return build_cli()
+
+
+def sub_commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The sub-commands of a parser by name (argparse keeps them in its one `_SubParsersAction`)."""
+    return dict(sub_parsers_action(parser).choices)
+
+
+def sub_parsers_action(parser: argparse.ArgumentParser) -> Any:
+    """The object whose ``add_parser`` adds a sub-command to ``parser``."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return action
+    raise ValueError(f"the command line parser {parser.prog!r} has no sub-commands")
+
+
+def query_texts(queries: Dataset) -> list[str]:
+    """The queries as a model reads them: text, blank, instruction."""
+    return list(_retrieval_texts(queries, PromptType.query))
+
+
+def document_texts(corpus: Dataset) -> list[str]:
+    """The documents as a model reads them: title, blank, text, both ends stripped."""
+    return list(_retrieval_texts(corpus, PromptType.document))
+
+
+def standard_scores(
+    results: dict[str, dict[str, float]],
+    qrels: dict[str, dict[str, int]],
+    k_values: Sequence[int],
+    previous_results_model_meta: dict[str, Any] | None = None,
+) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+    """mteb's usual scores over exactly these queries, and trec_eval's measures per query.
+
+    mteb rounds the averages to five decimals; the per-query values are exact.
+    """
+    found = calculate_retrieval_scores(results, qrels, list(k_values))
+    averages = make_score_dict(
+        ndcg=found.ndcg,
+        _map=found.map,
+        recall=found.recall,
+        precision=found.precision,
+        mrr=found.mrr,
+        naucs=found.naucs,
+        naucs_mrr=found.naucs_mrr,
+        hit_rate=found.hit_rate,
+        task_scores={},
+        previous_results_model_meta=previous_results_model_meta,
+    )
+    return averages, found.all_scores

@@ -1,0 +1,114 @@
+"""Reading FollowIR (project layout, or mteb's repositories) and InstructIR."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pyarrow as pa
+from datasets import Dataset, load_dataset
+from mteb.abstasks.retrieval_dataset_loaders import RetrievalDatasetLoader
+
+from evaluators.plugin.checks import DatasetError, shown
+from evaluators.plugin.data import TaskData, lists_by_query, read_layout
+from evaluators.plugin.jsonl import read_corpus, read_json_lines, text_id
+
+INSTRUCTIR_FILES = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
+
+
+def read_followir(directory: Path) -> TaskData:
+    """Read a FollowIR set in the project's layout, with its changed documents.
+
+    Raises:
+        DatasetError: if a config is missing, or lists a query twice.
+    """
+    data = read_layout(directory, ("qrel_diff",))
+    if data.top_ranked is None:
+        raise DatasetError(str(directory), ["config 'top_ranked' is missing: FollowIR reranks given candidates"])
+    if "instruction" not in data.queries.column_names:
+        raise DatasetError(str(directory), ["config 'instruction' is missing"])
+    data.side["qrel_diff"] = lists_by_query(directory, "qrel_diff", data.side["qrel_diff"])
+    return data
+
+
+def fetch_followir(repository: str, revision: str) -> TaskData:
+    """Fetch a FollowIR set from one of mteb's repositories, by mteb's own loader."""
+    parts = RetrievalDatasetLoader(hf_repo=repository, revision=revision, split="test").load()
+    changed = load_dataset(repository, "qrel_diff", split="qrel_diff", revision=revision)
+    candidates = parts["top_ranked"]
+    if candidates is None:
+        raise DatasetError(repository, ["it has no candidates (config top_ranked)"])
+    return TaskData(
+        corpus=parts["corpus"],
+        queries=parts["queries"],
+        relevant_docs={q: dict(docs) for q, docs in parts["relevant_docs"].items()},
+        top_ranked={q: list(docs) for q, docs in candidates.items()},
+        side={"qrel_diff": {row["query-id"]: list(row["corpus-ids"]) for row in changed}},
+    )
+
+
+def is_instructir(directory: Path) -> bool:
+    """Whether the directory holds InstructIR's three files."""
+    return all((directory / name).is_file() for name in INSTRUCTIR_FILES)
+
+
+def read_instructir(directory: Path) -> TaskData:
+    """Read ``corpus.jsonl``, ``queries.jsonl`` (``_id``, ``text``, ``instruction``) and ``qrels.tsv``.
+
+    Raises:
+        DatasetError: naming file and line of what cannot be read.
+    """
+    corpus = read_corpus(directory / "corpus.jsonl")
+    path = directory / "queries.jsonl"
+    rows = read_json_lines(path)
+    columns = {
+        "id": [text_id(path, f"query {n}", row.get("_id")) for n, row in enumerate(rows, 1)],
+        "text": [row.get("text") for row in rows],
+        "instruction": [row.get("instruction") for row in rows],
+    }
+    relevant = _read_qrels(directory / "qrels.tsv")
+    on_dropped = [(q, d) for q, docs in relevant.items() for d in docs if d in corpus.dropped]
+    for query, document in on_dropped:
+        del relevant[query][document]
+    counts = {
+        "n_dropped_empty_passages": len(corpus.dropped),
+        "n_judgements_on_dropped_passages": len(on_dropped),
+    }
+    try:
+        queries = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DatasetError(str(path), [f"text and instruction must be strings: {error}"]) from error
+    return TaskData(
+        corpus=corpus.passages,
+        queries=Dataset(queries),
+        relevant_docs=relevant,
+        counts=counts,
+        notes=[f"{n} {key[2:].replace('_', ' ')}" for key, n in counts.items() if n],
+    )
+
+
+def fetch_instructir(repository: str, revision: str) -> TaskData:
+    """Fetch InstructIR from mteb's repository, by mteb's own loader."""
+    parts = RetrievalDatasetLoader(hf_repo=repository, revision=revision, split="test").load()
+    relevant = {q: dict(docs) for q, docs in parts["relevant_docs"].items()}
+    return TaskData(parts["corpus"], parts["queries"], relevant)
+
+
+def _read_qrels(path: Path) -> dict[str, dict[str, int]]:
+    out: dict[str, dict[str, int]] = {}
+    problems: list[str] = []
+    with path.open(encoding="utf-8", newline="") as lines:
+        reader = csv.reader(lines, delimiter="\t")
+        header = next(reader, [])
+        if header != ["query-id", "corpus-id", "score"]:
+            raise DatasetError(str(path), [f"expected the columns query-id, corpus-id and score, found {header}"])
+        for number, row in enumerate(reader, 2):
+            if len(row) != 3 or not row[2].lstrip("-").isdecimal():
+                problems.append(f"line {number} is not 'query, document, whole number': {row}")
+            elif row[1] in out.setdefault(row[0], {}):
+                problems.append(f"line {number}: document {row[1]!r} is judged twice for query {row[0]!r}")
+            else:
+                out[row[0]][row[1]] = int(row[2])
+    if problems:
+        raise DatasetError(str(path), [*problems[:20], *([shown(problems[20:])] if problems[20:] else [])])
+    return out

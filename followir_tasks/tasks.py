@@ -1,0 +1,324 @@
+"""FollowIR's subsets, its sample, and InstructIR's robustness as mteb tasks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import mteb
+from mteb.abstasks.task_metadata import TaskMetadata
+
+from evaluators.metrics.pmrr import p_mrr
+from evaluators.metrics.robustness import robustness_at_k
+from evaluators.metrics.standard import trec_measure
+from evaluators.plugin import doubt
+from evaluators.plugin.checks import DatasetError, pointer_problems, shown
+from evaluators.plugin.data import TaskData
+from evaluators.plugin.dataset import config_files, embedded_revision, fingerprint, is_dataset_directory
+from evaluators.plugin.mteb_internals import standard_scores
+from evaluators.plugin.sources import Source
+from evaluators.plugin.task import BeyondTask, SpecialScores, TaskOption
+from followir_tasks.data import (
+    INSTRUCTIR_FILES,
+    fetch_followir,
+    fetch_instructir,
+    is_instructir,
+    read_followir,
+    read_instructir,
+)
+from followir_tasks.ids import base_query, parse_query_id
+
+logger = logging.getLogger(__name__)
+
+SAMPLE = Path(__file__).parent / "sample"
+ROBUSTNESS_K = 10
+
+
+class Subset(NamedTuple):
+    """What distinguishes one subset.
+
+    Attributes:
+        name: task name.
+        upstream: mteb's task, whose dataset, revision and citation are used.
+        measure: trec_eval's measure behind ``followir_score``.
+        measure_name: the same as the paper's Table 2 names it.
+    """
+
+    name: str
+    upstream: str
+    measure: str
+    measure_name: str
+
+
+SUBSETS = (
+    Subset("FollowIRCore17", "Core17InstructionRetrieval", "map_cut.1000", "MAP@1000"),
+    Subset("FollowIRNews21", "News21InstructionRetrieval", "ndcg_cut.5", "nDCG@5"),
+    Subset("FollowIRRobust04", "Robust04InstructionRetrieval", "map_cut.1000", "MAP@1000"),
+)
+
+
+class FollowIRTask(BeyondTask):
+    """FollowIR: the same query under an original and a narrower instruction, ranking the same candidates.
+
+    Main score p-MRR, -1..1: positive when documents that the changed instruction excludes move down.
+    """
+
+    measure: ClassVar[str] = "map_cut.1000"
+    task_options = (
+        TaskOption(
+            "missing_candidates",
+            ("error", "warn"),
+            "FollowIR: what to do when a model leaves candidates unranked, which falsifies p-MRR",
+        ),
+    )
+    missing_candidates: str = "error"
+
+    @classmethod
+    def recognises(cls, directory: Path) -> bool:
+        return is_dataset_directory(directory) and bool(config_files(directory, "qrel_diff"))
+
+    def read(self, source: Source) -> TaskData:
+        if source.directory is None:
+            return fetch_followir(source.repository, source.revision)
+        return read_followir(source.directory)
+
+    def problems(self, data: TaskData) -> list[str]:
+        out: list[str] = []
+        topics: dict[str, set[bool]] = {}
+        for query in data.queries["id"]:
+            try:
+                topic, changed = parse_query_id(query)
+            except ValueError as error:
+                out.append(str(error))
+                continue
+            topics.setdefault(topic, set()).add(changed)
+        single = sorted(topic for topic, variants in topics.items() if len(variants) < 2)
+        if single:
+            out.append(f"queries: topics without both -og and -changed: {shown(single)}")
+        changed_docs = data.side["qrel_diff"]
+        out += pointer_problems("qrel_diff", changed_docs, set(), set(data.corpus["id"]), topics.__contains__)
+        if not any(changed_docs.get(topic) for topic in topics):
+            out.append("qrel_diff: no topic has a changed document, so p-MRR is undefined")
+        self._note_odd_changes(data, topics)
+        return super().problems(data) + out
+
+    def _note_odd_changes(self, data: TaskData, topics: Mapping[str, set[bool]]) -> None:
+        """Changed documents that p-MRR can still score but that do not mean what they should."""
+        candidates = {q: set(docs) for q, docs in (data.top_ranked or {}).items()}
+        outside, unchanged = [], []
+        for topic, docs in data.side["qrel_diff"].items():
+            for doc in docs:
+                if any(doc not in candidates.get(topic + suffix, {doc}) for suffix in ("-og", "-changed")):
+                    outside.append((topic, doc))
+                before, after = (data.relevant_docs.get(topic + s, {}).get(doc, 0) for s in ("-og", "-changed"))
+                if not (before > 0 >= after) and topic in topics:
+                    unchanged.append((topic, doc))
+        data.counts["n_changed_documents_outside_candidates"] = len(outside)
+        if outside:
+            data.notes.append(f"changed documents that are no candidates, as (topic, document): {shown(outside)}")
+        if unchanged:
+            data.notes.append(
+                f"{len(unchanged)} changed documents do not go from relevant to non-relevant in the judgements, "
+                f"as (topic, document): {shown(unchanged)}"
+            )
+
+    def special_scores(
+        self, run: dict[str, dict[str, float]], measures: dict[str, dict[str, float]], data: TaskData
+    ) -> SpecialScores:
+        self._require_candidates(run, data.top_ranked or {})
+        by_variant: dict[bool, dict[str, str]] = {False: {}, True: {}}
+        for query in run:
+            topic, changed = parse_query_id(query)
+            by_variant[changed][topic] = query
+        changed_docs = {t: docs for t, docs in data.side["qrel_diff"].items() if t in by_variant[False]}
+        paired = p_mrr(
+            {t: run[q] for t, q in by_variant[False].items()},
+            {t: run[q] for t, q in by_variant[True].items()},
+            changed_docs,
+        )
+        original = {q: data.relevant_docs[q] for q in by_variant[False].values()}
+        # The ranking for the original instruction, measured against the changed judgements.
+        swapped = {q: data.relevant_docs[by_variant[True][t]] for t, q in by_variant[False].items()}
+        score, score_changed = (trec_measure(run, qrels, self.measure) for qrels in (original, swapped))
+        nested = {
+            name: standard_scores(
+                {q: run[q] for q in queries.values()},
+                {q: data.relevant_docs[q] for q in queries.values()},
+                self.k_values,
+            )[0]
+            for name, queries in (("og", by_variant[False]), ("changed", by_variant[True]))
+        }
+        scores: dict[str, Any] = {
+            "p-MRR": paired.score,
+            "followir_score": sum(score.values()) / len(score),
+            "followir_score_changed_qrels": sum(score_changed.values()) / len(score_changed),
+            "n_changed_documents": sum(map(len, changed_docs.values())),
+            "n_missing_changed_documents": paired.n_missing_docs,
+            "n_topics": len(by_variant[False]),
+            "n_topics_without_change": len(by_variant[False]) - len(paired.per_query),
+            **nested,
+        }
+        rows = {
+            topic: {
+                "p-MRR": paired.per_query.get(topic),
+                "followir_score": score[query],
+                "followir_score_changed_qrels": score_changed[query],
+                "n_changed_documents": len(changed_docs.get(topic, [])),
+            }
+            for topic, query in by_variant[False].items()
+        }
+        return SpecialScores(scores, rows)
+
+    def _require_candidates(self, run: dict[str, dict[str, float]], top_ranked: Mapping[str, list[str]]) -> None:
+        """p-MRR compares ranks, so it is false when candidates are missing or other documents stand among them."""
+        strangers = {q: n for q, docs in top_ranked.items() if (n := len(run[q].keys() - set(docs)))}
+        lacking = doubt.missing_candidates(run, top_ranked)
+        if not (strangers or lacking):
+            return
+        text = (
+            f"{self.metadata.name}: the model left {sum(lacking.values())} candidates of {len(lacking)} queries "
+            f"unranked and ranked {sum(strangers.values())} documents that are no candidates (for instance query "
+            f"{next(iter(lacking or strangers))!r}); p-MRR compares ranks and is false then"
+        )
+        if self.missing_candidates == "warn":
+            logger.warning("%s; going on, as missing_candidates='warn' asks", text)
+        else:
+            raise ValueError(
+                f"{text}. Let the model score every document in `top_ranked`, or set missing_candidates='warn' "
+                "to get the number all the same, with the count beside it"
+            )
+
+    def describe_query(self, query_id: str, data: TaskData) -> dict[str, Any]:
+        topic, changed = parse_query_id(query_id)
+        return {
+            "topic": topic,
+            "instruction is": "changed" if changed else "original",
+            "changed documents": data.side["qrel_diff"].get(topic, []),
+            "candidates": len((data.top_ranked or {}).get(query_id, [])),
+        }
+
+
+def _metadata(name: str, **more: Any) -> TaskMetadata:
+    return TaskMetadata(
+        name=name,
+        type="InstructionReranking",
+        category="t2t",
+        modalities=["text"],
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        main_score="p-MRR",
+        domains=["News", "Written"],
+        task_subtypes=["Article retrieval"],
+        dialect=[],
+        **more,
+    )
+
+
+def _subset_task(subset: Subset) -> type[FollowIRTask]:
+    upstream = mteb.get_task(subset.upstream).metadata
+    metadata = _metadata(
+        subset.name,
+        description=f"FollowIR on the data of {subset.upstream}: TREC queries under an original and a changed "
+        f"narrative over the same candidates; p-MRR with missing candidates checked, {subset.measure_name} of the "
+        "original queries against the original and against the changed judgements.",
+        reference="https://arxiv.org/abs/2403.15246",
+        dataset=upstream.dataset,
+        date=upstream.date,
+        license=upstream.license,
+        annotations_creators=upstream.annotations_creators,
+        sample_creation=upstream.sample_creation,
+        bibtex_citation=upstream.bibtex_citation,
+        adapted_from=[subset.upstream],
+    )
+    body = {
+        "metadata": metadata,
+        "measure": subset.measure,
+        "data_name": upstream.dataset["path"].split("/")[-1],
+        "__module__": __name__,
+    }
+    return type(subset.name, (FollowIRTask,), body)
+
+
+SUBSET_TASKS: tuple[type[FollowIRTask], ...] = tuple(_subset_task(subset) for subset in SUBSETS)
+
+
+class FollowIRSample(FollowIRTask):
+    """The embedded sample: generated topics and passages in the manner of FollowIR."""
+
+    data_name = "FollowIRSample"
+    embedded = SAMPLE
+    metadata = _metadata(
+        "FollowIRSample",
+        description="A small generated set in the manner of FollowIR: topics with an original and a narrower "
+        "narrative over the same candidates. It works offline and is no substitute for FollowIR.",
+        reference="https://arxiv.org/abs/2403.15246",
+        dataset={"path": "mteb-beyond/followir-sample", "revision": embedded_revision(SAMPLE)},
+        date=("2026-11-01", "2026-11-30"),
+        license="mit",
+        annotations_creators="algorithmic",
+        sample_creation="created",
+        bibtex_citation=SUBSET_TASKS[0].metadata.bibtex_citation,
+    )
+
+
+class InstructIRRobustness(BeyondTask):
+    """InstructIR: the same query under many users' instructions; the worst one counts."""
+
+    data_name = "instructir"
+    metadata = mteb.get_task("InstructIR").metadata.model_copy(
+        update={
+            "name": "InstructIRRobustness",
+            "description": "InstructIR: for each query the lowest nDCG@10 over its instructions, averaged over the "
+            "queries that have several. Query and instruction are joined in that order.",
+            "adapted_from": ["InstructIR"],
+        }
+    )
+
+    @classmethod
+    def recognises(cls, directory: Path) -> bool:
+        return is_instructir(directory)
+
+    def read(self, source: Source) -> TaskData:
+        if source.directory is None:
+            return fetch_instructir(source.repository, source.revision)
+        if not is_instructir(source.directory):
+            raise DatasetError(str(source.directory), [f"expected the files {', '.join(INSTRUCTIR_FILES)}"])
+        return read_instructir(source.directory)
+
+    def local_revision(self, directory: Path) -> str:
+        return fingerprint(directory, INSTRUCTIR_FILES)
+
+    def problems(self, data: TaskData) -> list[str]:
+        out: list[str] = []
+        for query in data.queries["id"]:
+            try:
+                base_query(query)
+            except ValueError as error:
+                out.append(str(error))
+        relevant = data.relevant_docs
+        without = [q for q in data.queries["id"] if not any(g > 0 for g in relevant.get(q, {}).values())]
+        if without:
+            out.append(f"qrels: queries without a relevant document: {shown(without)}")
+        return super().problems(data) + out
+
+    def special_scores(
+        self, run: dict[str, dict[str, float]], measures: dict[str, dict[str, float]], data: TaskData
+    ) -> SpecialScores:
+        found = robustness_at_k(run, data.relevant_docs, ROBUSTNESS_K, base_query)
+        scores = {
+            f"robustness_at_{ROBUSTNESS_K}": found.score,
+            "n_base_queries": len(found.per_base),
+            "n_base_queries_with_one_instruction": found.n_single,
+            "n_queries": len(found.per_query),
+        }
+        rows = {
+            query: {"base_query": base_query(query), f"ndcg_at_{ROBUSTNESS_K}": value}
+            for query, value in found.per_query.items()
+        }
+        return SpecialScores(scores, rows)
+
+    def describe_query(self, query_id: str, data: TaskData) -> dict[str, Any]:
+        base = base_query(query_id)
+        return {"base query": base, "its instructions": [q for q in data.queries["id"] if base_query(q) == base]}

@@ -1,0 +1,1 @@
+"""Dataset cards and what is published."""

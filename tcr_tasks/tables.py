@@ -1,0 +1,63 @@
+"""A table of a TCR-Bench corpus: where it is, what it is called, how it is printed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from tcr_tasks.serialize import TableFormat, read_table, read_text_table, serialize
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table.
+
+    Attributes:
+        db_id: database it comes from.
+        path: its name within the database, unique there (``zip_code_T3``).
+        name: the name that is printed (``zip_code``).
+        format: its format in the Mixed setting.
+        csv: its content: a file, or the text of one.
+    """
+
+    db_id: str
+    path: str
+    name: str
+    format: TableFormat
+    csv: Path | str
+
+    @property
+    def key(self) -> str:
+        """``db_id::path``, as the authors name a table."""
+        return f"{self.db_id}::{self.path}"
+
+    @property
+    def id(self) -> str:
+        """The id in the corpus: a hash of the key, then the key."""
+        return corpus_id(self.key)
+
+    def text(self, fmt: TableFormat | None = None) -> str:
+        """The table as the text that is encoded, by default in its own format.
+
+        Raises:
+            ValueError: naming the table, if its CSV cannot be read.
+        """
+        fmt = fmt or self.format
+        read = read_text_table if fmt is TableFormat.SAFE_MARKDOWN else read_table
+        try:
+            frame = read(io.StringIO(self.csv) if isinstance(self.csv, str) else self.csv)
+        except (OSError, ValueError, pd.errors.ParserError) as error:
+            raise ValueError(f"table {self.key!r} cannot be read: {error}") from error
+        return serialize(self.name, frame, fmt)
+
+
+def corpus_id(key: str) -> str:
+    """Eight hex digits of the key's SHA-256, ``::``, the key.
+
+    Ids end up in tie rules: the hash keeps the target, most often number 0 of its group, from profiting there.
+    """
+    return f"{hashlib.sha256(key.encode()).hexdigest()[:8]}::{key}"
