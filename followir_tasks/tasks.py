@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import mteb
 from mteb.abstasks.task_metadata import TaskMetadata
 
+from evaluators.metrics.chance import chance_average_precision, chance_ndcg
 from evaluators.metrics.pmrr import p_mrr
 from evaluators.metrics.robustness import robustness_at_k
 from evaluators.metrics.standard import trec_measure
@@ -154,6 +155,7 @@ class FollowIRTask(BeyondTask):
             "p-MRR": paired.score,
             "followir_score": sum(score.values()) / len(score),
             "followir_score_changed_qrels": sum(score_changed.values()) / len(score_changed),
+            "chance_followir_score": self._chance(original, data.top_ranked or {}),
             "n_changed_documents": sum(map(len, changed_docs.values())),
             "n_missing_changed_documents": paired.n_missing_docs,
             "n_topics": len(by_variant[False]),
@@ -170,6 +172,20 @@ class FollowIRTask(BeyondTask):
             for topic, query in by_variant[False].items()
         }
         return SpecialScores(scores, rows)
+
+    def _chance(self, qrels: Mapping[str, Mapping[str, int]], top_ranked: Mapping[str, list[str]]) -> float:
+        """What a random order of the candidates is expected to score, over the queries where that is defined."""
+        values = []
+        for query, judged in qrels.items():
+            grades = [judged.get(d, 0) for d in top_ranked[query]]
+            n_relevant = sum(grade > 0 for grade in grades)
+            if n_relevant == 0:
+                continue
+            if self.measure == "map_cut.1000":
+                values.append(chance_average_precision(n_relevant, len(grades)))
+            else:
+                values.append(chance_ndcg(grades, len(grades), int(self.measure.split(".")[1])))
+        return sum(values) / len(values)
 
     def _require_candidates(self, run: dict[str, dict[str, float]], top_ranked: Mapping[str, list[str]]) -> None:
         """p-MRR compares ranks, so it is false when candidates are missing or other documents stand among them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from evaluators.metrics.chance import chance_ndcg
 from evaluators.metrics.ifir import ifir_mrr, ifir_ndcg
 from evaluators.metrics.ranking import Run
 from evaluators.metrics.standard import trec_measure
@@ -24,13 +25,13 @@ def has_relevant(qrels: Qrels, query: str) -> bool:
     return any(grade > 0 for grade in qrels[query].values())
 
 
-def per_query_scores(run: Run, qrels: Qrels) -> dict[str, dict[str, Any]]:
+def per_query_scores(run: Run, qrels: Qrels, n_documents: int) -> dict[str, dict[str, Any]]:
     """One row per instructed query; ``qrels`` are the real judgements of plain and instructed queries.
 
     ``ndcg_at_20`` and ``mrr_at_20`` are the standard measures and ``None`` for a query without relevant document;
     ``paper_...`` are the authors' variants, which give 0 there; ``query_only_...`` score the ranking of the plain
     query against this instruction's relevant documents (IFIR, section 4.1: what the instruction adds is the
-    difference).
+    difference); ``chance_ndcg_at_20`` is what a random order of all ``n_documents`` documents is expected to get.
     """
     instructed = {q: qrels[q] for q in instructed_queries(qrels)}
     scored = {q: docs for q, docs in instructed.items() if has_relevant(qrels, q)}
@@ -40,6 +41,7 @@ def per_query_scores(run: Run, qrels: Qrels) -> dict[str, dict[str, Any]]:
         f"mrr_at_{K}": ifir_mrr(run, scored, K).per_query if scored else {},
         f"query_only_ndcg_at_{K}": trec_measure(plain, scored, f"ndcg_cut.{K}"),
         f"query_only_mrr_at_{K}": ifir_mrr(plain, scored, K).per_query if scored else {},
+        f"chance_ndcg_at_{K}": {q: chance_ndcg(docs.values(), n_documents, K) for q, docs in scored.items()},
         f"paper_ndcg_at_{K}": ifir_ndcg(run, instructed, K).per_query,
         f"paper_mrr_at_{K}": ifir_mrr(run, instructed, K).per_query,
     }
@@ -71,7 +73,9 @@ def averages(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def _means(rows: Iterable[Mapping[str, Any]], key: Callable[[str], str]) -> dict[str, Any]:
     listed = list(rows)
     out: dict[str, Any] = {}
-    for name in (f"{kind}{measure}_at_{K}" for kind in ("", "paper_", "query_only_") for measure in ("ndcg", "mrr")):
+    kinds = ("", "paper_", "query_only_")
+    names = [f"{kind}{measure}_at_{K}" for kind in kinds for measure in ("ndcg", "mrr")]
+    for name in (*names, f"chance_ndcg_at_{K}"):
         values = [row[name] for row in listed if row[name] is not None]
         if values:
             out[key(name)] = sum(values) / len(values)

@@ -83,7 +83,12 @@ class IFIRTask(BeyondTask):
 
     @classmethod
     def recognises(cls, directory: Path) -> bool:
-        return is_authors_layout(directory) or (is_dataset_directory(directory) and _has_levelled_ids(directory))
+        if is_dataset_directory(directory):
+            return _has_levelled_ids(directory)
+        return cls.subset is not None and any(
+            is_authors_layout(place) and place.name == cls.subset.folder
+            for place in (directory, directory / cls.subset.folder)
+        )
 
     def read(self, source: Source) -> TaskData:
         directory = self._directory(source)
@@ -156,7 +161,7 @@ class IFIRTask(BeyondTask):
     def special_scores(
         self, run: dict[str, dict[str, float]], measures: dict[str, dict[str, float]], data: TaskData
     ) -> SpecialScores:
-        rows = per_query_scores(run, data.relevant_docs)
+        rows = per_query_scores(run, data.relevant_docs, len(data.corpus))
         scored = [q for q in rows if has_relevant(data.relevant_docs, q)]
         if not scored:
             raise ValueError(f"{self.metadata.name}: no instructed query has a relevant passage; nothing to score")

@@ -98,6 +98,8 @@ class TCRTask(BeyondTask):
 
     @classmethod
     def recognises(cls, directory: Path) -> bool:
+        if cls.setting.format is not None:  # the same data as Mixed, printed otherwise
+            return False
         return is_authors_layout(directory) or (
             is_dataset_directory(directory) and bool(config_files(directory, "groups"))
         )
@@ -151,6 +153,7 @@ class TCRTask(BeyondTask):
         targets = {q.id: q.target for q in questions}
         groups = {q.id: q.group for q in questions}
         scores = sibling_scores(run, targets, groups, K_VALUES, {q.id: q.type for q in questions})
+        scores |= {f"chance_recall_at_{k}": min(k / len(data.corpus), 1.0) for k in K_VALUES}
         per_query = sibling_queries(run, targets, groups, K_VALUES)
         rows = {}
         for q in questions:

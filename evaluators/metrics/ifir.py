@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evaluators.metrics.ranking import Run, check_query_ids, top
+from evaluators.metrics.ranking import Run, check_judgements, check_k, top
 
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -42,7 +42,7 @@ def ifir_ndcg(run: Run, qrels: Qrels, k: int) -> QueryMean:
 
     Raises:
         ValueError: naming the id, for a judged query without run, a score that is not finite, an id that is not
-            a string, k < 1, or no query.
+            a string, a grade that is not a whole number, k < 1, or no query.
     """
     return _mean(run, qrels, k, _ndcg_of_retrieved)
 
@@ -67,16 +67,11 @@ def _reciprocal_rank(relevant_ranks: list[int]) -> float:
 
 
 def _mean(run: Run, qrels: Qrels, k: int, value: Callable[[list[int]], float]) -> QueryMean:
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ValueError(f"k must be a whole number of at least 1, got {k!r}")
-    check_query_ids(qrels, "qrels")
-    if not qrels:
-        raise ValueError("no query to score: `qrels` is empty")
+    k = check_k(k)
+    check_judgements(qrels, run)
     per_query: dict[str, float] = {}
     without = 0
     for query_id, judged in qrels.items():
-        if query_id not in run:
-            raise ValueError(f"query {query_id!r} is judged but not among the {len(run)} queries of the run")
         relevant = {doc for doc, grade in judged.items() if grade > 0}
         without += not relevant
         best = top(run[query_id], k, query_id)

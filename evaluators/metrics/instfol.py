@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-_INTEGER = re.compile(r"[0-9]+")
+_INTEGER = re.compile(r"-?[0-9]{1,9}")
+_ROUNDING = 1e-9
 
 
 def inst_fol(s_instruction: float, s_query: float, max_score: float) -> float:
@@ -28,14 +29,21 @@ def inst_fol(s_instruction: float, s_query: float, max_score: float) -> float:
     """
     if not (math.isfinite(max_score) and max_score > 0):
         raise ValueError(f"max_score must be a positive number, got {max_score!r}")
-    for name, value in (("s_instruction", s_instruction), ("s_query", s_query)):
-        if not (math.isfinite(value) and 0 <= value <= max_score):
-            raise ValueError(f"{name} must lie in 0..{max_score}, got {value!r}; a missing score is no score")
-    gain = s_instruction - s_query
+    highest = float(max_score)
+    after, before = (
+        _within(name, float(value), highest) for name, value in (("s_instruction", s_instruction), ("s_query", s_query))
+    )
+    gain, room = after - before, highest - before
     if gain == 0:
         return 0.0
-    room = max_score - s_query
-    return gain / room if room > 0 else gain
+    # A mean of highest scores can miss the maximum by a rounding error, which must not become the divisor.
+    return gain / room if room > _ROUNDING else gain
+
+
+def _within(name: str, value: float, highest: float) -> float:
+    if not (math.isfinite(value) and -_ROUNDING <= value <= highest + _ROUNDING):
+        raise ValueError(f"{name} must lie in 0..{highest}, got {value!r}; a missing score is no score")
+    return min(max(value, 0.0), highest)
 
 
 def weighted_score(
@@ -53,33 +61,38 @@ def weighted_score(
     Args:
         top_logprobs: token -> natural log-probability, or such pairs, of the position that holds the score.
         lowest, highest: the rubric's scale.
-        min_prob: less likely tokens are dropped.
+        min_prob: less likely tokens are dropped; at least 0 and below 1.
 
     Raises:
         ValueError: if no token is left (the reply holds no readable score: that is a missing score, not 0), if a
-            log-probability is NaN or above 0, or the scale or ``min_prob`` make no sense.
+            log-probability is NaN or above 0 by more than rounding, if a token is not a string, or if the scale or
+            ``min_prob`` make no sense.
     """
     if lowest >= highest:
         raise ValueError(f"the scale needs lowest < highest, got {lowest}..{highest}")
     if not 0 <= min_prob < 1:
-        raise ValueError(f"min_prob must lie in 0..1, got {min_prob!r}")
+        raise ValueError(f"min_prob must be at least 0 and below 1, got {min_prob!r}")
     pairs = list(top_logprobs.items() if isinstance(top_logprobs, Mapping) else top_logprobs)
-    total = weight = 0.0
+    weights: dict[int, float] = {}
     for token, logprob in pairs:
         # Some servers round to values a hair above 0.
         if math.isnan(logprob) or logprob > 1e-6:
             raise ValueError(f"token {token!r} has the log-probability {logprob!r}; it must be at most 0")
+        if not isinstance(token, str):
+            raise ValueError(f"token {token!r} is not a string")
         number = token.strip()
         if not _INTEGER.fullmatch(number) or not lowest <= int(number) <= highest:
             continue
         probability = math.exp(logprob)
         if probability < min_prob:
             continue
-        total += int(number) * probability
-        weight += probability
+        weights[int(number)] = weights.get(int(number), 0.0) + probability
+    weight = math.fsum(weights.values())
     if weight == 0:
         raise ValueError(
             f"no token among {[t for t, _ in pairs]} is a whole number in {lowest}..{highest} with a probability "
             f"of at least {min_prob}: the reply has no readable score"
         )
-    return total / weight
+    expected = math.fsum(number * w for number, w in weights.items()) / weight
+    # The expectation lies between the numbers seen; a rounding error must not carry it off the scale.
+    return min(max(expected, float(min(weights))), float(max(weights)))

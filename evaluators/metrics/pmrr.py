@@ -37,7 +37,8 @@ def p_mrr(original: Run, changed: Run, changed_docs: Mapping[str, Sequence[str]]
     became non-relevant moved *down*, which is what the changed instruction asks for; 0 means that the change made
     no difference. Published tables show the value times 100.
 
-    Ranks follow (score, document id) descending. A document that a run lacks has the rank ``len(run) + 1``.
+    Ranks follow (score, document id) descending. A document that a run lacks has the rank ``len(run) + 1``, so one
+    that both runs lack still counts as moved if the runs differ in length; ``n_missing_docs`` says how many there are.
 
     Args:
         original: run for the original instructions, keyed by query id or by query id + ``-og``.
@@ -52,10 +53,10 @@ def p_mrr(original: Run, changed: Run, changed_docs: Mapping[str, Sequence[str]]
     per_query: dict[str, float] = {}
     missing = empty = 0
     for query_id, docs in changed_docs.items():
-        if not docs:
+        _check_listed_docs(docs, query_id)
+        if len(docs) == 0:
             empty += 1
             continue
-        _check_listed_docs(docs, query_id)
         before, after = (
             _scores_of(original, query_id, ORIGINAL_SUFFIX, "original"),
             _scores_of(changed, query_id, CHANGED_SUFFIX, "changed"),
@@ -93,8 +94,8 @@ def _scores_of(run: Run, query_id: str, suffix: str, which: str) -> Scores:
 
 
 def _check_listed_docs(docs: Sequence[str], query_id: str) -> None:
-    if isinstance(docs, str):
-        raise ValueError(f"query {query_id!r}: changed documents must be a list of ids, not the string {docs!r}")
+    if docs is None or isinstance(docs, str | bytes):
+        raise ValueError(f"query {query_id!r}: changed documents must be a list of ids, not {docs!r}")
     for doc in docs:
         if not isinstance(doc, str):
             raise ValueError(f"query {query_id!r}: changed document id {doc!r} is not a string")

@@ -11,6 +11,9 @@ Scores are compared as Python floats. trec_eval keeps them in float32, where nea
 from __future__ import annotations
 
 import math
+import numbers
+import operator
+from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
@@ -43,6 +46,40 @@ def check_query_ids(ids: Mapping[str, object], what: str) -> None:
             )
 
 
+def check_k(k: object) -> int:
+    """A cut-off as an ``int``; numpy integers are taken too.
+
+    Raises:
+        ValueError: if it is not a whole number of at least 1.
+    """
+    if not isinstance(k, bool | np.bool_):
+        try:
+            value = operator.index(k)  # type: ignore[arg-type]
+        except TypeError:
+            value = 0
+        if value >= 1:
+            return value
+    raise ValueError(f"k must be a whole number of at least 1, got {k!r}")
+
+
+def check_judgements(qrels: Mapping[str, Mapping[str, int]], run: Run) -> None:
+    """Check that every judged query has a run and that ids are strings and grades whole numbers.
+
+    Raises:
+        ValueError: naming query and document.
+    """
+    check_query_ids(qrels, "qrels")
+    if not qrels:
+        raise ValueError("no query to score: `qrels` is empty")
+    for query_id, judged in qrels.items():
+        if query_id not in run:
+            raise ValueError(f"query {query_id!r} is judged but not among the {len(run)} queries of the run")
+        check_document_ids(judged, query_id)
+        for doc, grade in judged.items():
+            if not isinstance(grade, int | np.integer):
+                raise ValueError(f"query {query_id!r}: grade {grade!r} of document {doc!r} is not a whole number")
+
+
 def score_array(scores: Scores, query_id: str) -> NDArray[np.float64]:
     """The scores of one query as an array, in the mapping's order, after checking ids and values.
 
@@ -51,12 +88,16 @@ def score_array(scores: Scores, query_id: str) -> NDArray[np.float64]:
     """
     check_document_ids(scores, query_id)
     try:
-        values = np.fromiter(scores.values(), dtype=np.float64, count=len(scores))
-    except (TypeError, ValueError):
-        doc, bad = next((d, s) for d, s in scores.items() if not _is_number(s))
-        raise ValueError(f"query {query_id!r}: score {bad!r} of document {doc!r} is not a number") from None
-    if not np.isfinite(values).all():
-        doc, bad = next((d, s) for d, s in scores.items() if not math.isfinite(s))
+        # Unlike numpy, `array` takes numbers only and would not parse a string.
+        values = np.frombuffer(array("d", list(scores.values())), dtype=np.float64)
+        finite = bool(np.isfinite(values).all())
+    except TypeError:
+        doc, score = next((d, s) for d, s in scores.items() if not isinstance(s, numbers.Real))
+        raise ValueError(f"query {query_id!r}: score {score!r} of document {doc!r} is not a number") from None
+    except OverflowError:  # a whole number beyond the range of floats
+        finite = False
+    if not finite:
+        doc, bad = next((d, s) for d, s in scores.items() if not _is_finite(s))
         raise ValueError(
             f"query {query_id!r}: document {doc!r} has the score {bad!r}; scores must be finite "
             "(a NaN usually means that the model overflowed in half precision)"
@@ -64,12 +105,11 @@ def score_array(scores: Scores, query_id: str) -> NDArray[np.float64]:
     return values
 
 
-def _is_number(value: object) -> bool:
+def _is_finite(value: float) -> bool:
     try:
-        float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+        return math.isfinite(value)
+    except OverflowError:
         return False
-    return True
 
 
 def ranks_of(scores: Scores, wanted: Sequence[str], query_id: str) -> list[int]:
@@ -125,10 +165,17 @@ def top_and_tied(scores: Scores, k: int, query_id: str) -> tuple[list[str], list
     pairs = _best_pairs(docs, values, max(k, 2))
     best = [doc for _, doc in pairs[:k]]
     # The second best decides whether anything is tied at all; only then is the whole run looked at.
-    if len(pairs) < 2 or np.float32(pairs[0][0]) != np.float32(pairs[1][0]):
+    if len(pairs) < 2 or _surely_apart(pairs[0][0], pairs[1][0]):
         return best, best[:1]
-    single = values.astype(np.float32)
+    with np.errstate(over="ignore"):  # beyond float32 everything is one tie, for trec_eval too
+        single = values.astype(np.float32)
     return best, [docs[i] for i in np.flatnonzero(single == single.max()).tolist()]
+
+
+def _surely_apart(high: float, low: float) -> bool:
+    """Whether two numbers are certainly different float32 numbers: further apart than float32's spacing there."""
+    size = max(abs(high), abs(low))
+    return size < 3e38 and high - low > 1.2e-7 * size + 1.5e-45
 
 
 def _best_pairs(docs: list[str], values: NDArray[np.float64], k: int) -> list[tuple[float, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evaluators.metrics.ranking import Run, check_query_ids, score_array
+from evaluators.metrics.ranking import Run, check_judgements, check_k, score_array
 from evaluators.metrics.standard import trec_measure
 
 
@@ -48,12 +48,9 @@ def robustness_at_k(
         ValueError: for a judged query without run, a query without relevant document, scores that are not finite,
             ids that are not strings, k < 1, or when no base query has several instructions.
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ValueError(f"k must be a whole number of at least 1, got {k!r}")
-    check_query_ids(qrels, "qrels")
+    k = check_k(k)
+    check_judgements(qrels, run)
     for query_id, judged in qrels.items():
-        if query_id not in run:
-            raise ValueError(f"query {query_id!r} is judged but not among the {len(run)} queries of the run")
         if not any(grade > 0 for grade in judged.values()):
             raise ValueError(f"query {query_id!r} has no relevant document, so its nDCG is undefined")
         score_array(run[query_id], query_id)

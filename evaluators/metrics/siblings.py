@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
-from evaluators.metrics.ranking import Run, check_query_ids, top_and_tied
+from evaluators.metrics.ranking import Run, check_k, check_query_ids, top_and_tied
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SiblingQuery:
     """What one query contributes to :func:`sibling_scores`.
 
@@ -39,7 +40,7 @@ def sibling_queries(
     k_values: Sequence[int] = (1, 2, 3, 4, 5),
 ) -> dict[str, SiblingQuery]:
     """The per-query values behind :func:`sibling_scores`, with the same arguments and errors."""
-    ks = _check_k(k_values)
+    ks = sorted({1, *map(check_k, k_values)})
     check_query_ids(targets, "targets")
     if not targets:
         raise ValueError("sibling scores are undefined without queries: `targets` is empty")
@@ -49,10 +50,12 @@ def sibling_queries(
         if query_id not in run:
             raise ValueError(f"query {query_id!r} has a target but is not among the {len(run)} queries of the run")
         best, tied = top_and_tied(run[query_id], ks[-1], query_id)
+        place = best.index(target) if target in best else ks[-1]
+        hits = [0, *accumulate(doc in group for doc in best)]
         out[query_id] = SiblingQuery(
             group_size=len(group),
-            target_in={k: target in best[:k] for k in ks},
-            group_in={k: len(group.intersection(best[:k])) for k in ks},
+            target_in={k: place < k for k in ks},
+            group_in={k: hits[min(k, len(best))] for k in ks},
             top=best[0] if best else None,
             tied=len(tied) > 1,
             target_if_tied=(target in tied) / len(tied) if tied else 0.0,
@@ -97,8 +100,8 @@ def sibling_scores(
 
     Raises:
         ValueError: naming the id, for a query without run or group, a target outside its group, an empty group,
-            a group with duplicates, a score that is not finite, an id that is not a string, k < 1, no query,
-            or a query without stratum.
+            a group with duplicates, a score that is not finite, an id that is not a string, k < 1, no query, a
+            query without stratum, or a stratum whose keys would collide with others.
     """
     per_query = sibling_queries(run, targets, groups, k_values)
     out: dict[str, Any] = summarise(list(per_query.values()))
@@ -107,9 +110,14 @@ def sibling_scores(
         for query_id, values in per_query.items():
             if query_id not in strata:
                 raise ValueError(f"query {query_id!r} has no stratum; strata name {len(strata)} queries")
+            if not isinstance(strata[query_id], str):
+                raise ValueError(f"query {query_id!r}: its stratum {strata[query_id]!r} is not a string")
             by_label.setdefault(strata[query_id], []).append(values)
         for label in sorted(by_label):
-            out |= {f"{label}_{key}": value for key, value in summarise(by_label[label]).items()}
+            for key, value in summarise(by_label[label]).items():
+                if f"{label}_{key}" in out:
+                    raise ValueError(f"the stratum {label!r} gives the key {label}_{key} a second meaning; rename it")
+                out[f"{label}_{key}"] = value
     return out
 
 
@@ -140,13 +148,6 @@ def summarise(queries: Sequence[SiblingQuery]) -> dict[str, float]:
 
 def _ratio(target: float, group: float) -> float:
     return target / group if group else 0.0
-
-
-def _check_k(k_values: Sequence[int]) -> list[int]:
-    for k in k_values:
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise ValueError(f"k must be a whole number of at least 1, got {k!r}")
-    return sorted({1, *k_values})
 
 
 def _check_group(query_id: str, target: str, groups: Mapping[str, Sequence[str]]) -> frozenset[str]:

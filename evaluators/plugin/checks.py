@@ -8,6 +8,8 @@ from typing import Any
 
 from datasets import Dataset
 
+from evaluators.metrics.standard import is_plain_text
+
 # Enough to see the pattern of a fault without burying the other faults.
 SHOWN_PER_FAULT = 5
 
@@ -35,9 +37,9 @@ def table_problems(what: str, table: Dataset, text_column: str = "text") -> list
     if len(table) == 0:
         return [f"{what}: it is empty"]
     ids = table["id"][:] if not isinstance(table["id"], list) else table["id"]
-    bad = [i for i in ids if not isinstance(i, str) or not i.strip()]
+    bad = [i for i in ids if not isinstance(i, str) or not i.strip() or not is_plain_text(i)]
     if bad:
-        out.append(f"{what}: {len(bad)} ids are missing, blank or no strings: {shown(bad)}")
+        out.append(f"{what}: {len(bad)} ids are missing, blank, no strings or hold a NUL or surrogate: {shown(bad)}")
     twice = [i for i, n in Counter(ids).items() if n > 1]
     if twice:
         out.append(f"{what}: {len(twice)} ids occur more than once: {shown(twice)}")

@@ -169,7 +169,7 @@ def fingerprint(directory: Path, patterns: Sequence[str] = ("*.parquet", "*/*.pa
     """
     files = sorted({f for pattern in patterns for f in directory.glob(pattern) if f.is_file()})
     if not files:
-        raise ValueError(f"{directory}: no data file matches {', '.join(patterns)}")
+        raise ValueError(f"{directory}: no file matches {', '.join(patterns)}")
     digest = hashlib.sha256()
     for file in files:
         with file.open("rb") as handle:

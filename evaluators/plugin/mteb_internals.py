@@ -29,6 +29,7 @@ from mteb.types import PromptType
 _tasks_module: Any = importlib.import_module("mteb.get_tasks")
 _benchmarks_module: Any = importlib.import_module("mteb.benchmarks.benchmarks")
 _lookup_module: Any = importlib.import_module("mteb.benchmarks.get_benchmark")
+_evaluate_module: Any = importlib.import_module("mteb.evaluate")
 
 __all__ = [
     "document_texts",
@@ -41,6 +42,8 @@ __all__ = [
     "resolve_local_loader",
     "standard_scores",
     "sub_commands",
+    "sub_parsers_action",
+    "wrapped_model",
 ]
 
 
@@ -52,6 +55,7 @@ def problems() -> list[str]:
         (isinstance(getattr(_tasks_module, "_SIMILAR_TASKS", None), dict), "mteb.get_tasks._SIMILAR_TASKS is a dict"),
         (isinstance(MODEL_REGISTRY, dict), "mteb.models.model_implementations.MODEL_REGISTRY is a dict"),
         (callable(getattr(ModelMeta, "_resolve_loader", None)), "ModelMeta._resolve_loader exists"),
+        (callable(getattr(_evaluate_module, "_sanitize_model", None)), "mteb.evaluate._sanitize_model exists"),
     ]
     for name in ("_build_registry", "_build_aliases_registry"):
         function = getattr(_lookup_module, name, None)
@@ -127,6 +131,12 @@ def resolve_local_loader(directory: Path) -> tuple[Callable[..., Any], str]:
         config("config.json"),
     )
     return loader, model_type
+
+
+def wrapped_model(model: Any) -> tuple[Any, ModelMeta]:
+    """A model as mteb will run it, in mteb's wrapper where it needs one, and its record."""
+    wrapped, meta, _, _ = _evaluate_module._sanitize_model(model)
+    return wrapped, meta
 
 
 def mteb_parser() -> argparse.ArgumentParser:

@@ -78,6 +78,9 @@ class BeyondTask(AbsTaskRetrieval):
     task_options: ClassVar[tuple[TaskOption, ...]] = ()
 
     data_path: str | Path | None = None
+    # Saved predictions of a first stage to rerank, for a class or an instance, and how many of its best documents.
+    first_stage_predictions: str | Path | None = None
+    first_stage_top_k: int = 100
     # Set by `convert_to_reranking`, which makes another experiment of the same task.
     first_stage: str | None = None
 
@@ -176,6 +179,8 @@ class BeyondTask(AbsTaskRetrieval):
         dataset = {**type(self).metadata.dataset, "revision": revision}
         self.metadata = type(self).metadata.model_copy(update={"dataset": dataset, **self.metadata_changes()})
         self.data_loaded = True
+        if self.first_stage_predictions is not None:
+            self.convert_to_reranking(self.first_stage_predictions, self.first_stage_top_k)
 
     def metadata_changes(self) -> dict[str, Any]:
         """Metadata that this instance's options change, such as the prompt."""
@@ -184,6 +189,7 @@ class BeyondTask(AbsTaskRetrieval):
     def unload_data(self) -> None:
         super().unload_data()
         self.data = None
+        self.first_stage = None
 
     def convert_to_reranking(self, top_ranked_path: str | Path, top_k: int = 10) -> BeyondTask:
         """Rerank the ``top_k`` best documents of a saved run instead of searching.
@@ -191,9 +197,13 @@ class BeyondTask(AbsTaskRetrieval):
         As mteb's method, but candidates are cut by (score, document id), so that ties do not depend on storage
         order, and a query without candidates is an error.
         """
-        super().convert_to_reranking(top_ranked_path, top_k)
-        path = Path(top_ranked_path)
-        saved = json.loads((self._predictions_path(path) if path.is_dir() else path).read_text(encoding="utf-8"))
+        path = self._predictions_file(top_ranked_path)
+        if not self.data_loaded:
+            self.load_data()
+        if self.data is not None and self.data.top_ranked is not None:
+            raise ValueError(f"{self.metadata.name} has candidates of its own; it takes no first stage")
+        super().convert_to_reranking(path, top_k)
+        saved = json.loads(path.read_text(encoding="utf-8"))
         for subset, splits in self.dataset.items():
             for split, parts in splits.items():
                 run = saved[subset][split]
@@ -201,9 +211,21 @@ class BeyondTask(AbsTaskRetrieval):
                 if lacking:
                     raise ValueError(f"{path}: no candidates for {len(lacking)} queries: {shown(lacking)}")
                 parts["top_ranked"] = {q: top(run[q], top_k, q) for q in parts["relevant_docs"]}
-        made_by = saved["mteb_model_meta"]
-        self.first_stage = f"{made_by['model_name']}@{made_by['revision']}:{top_k}"
+        self.first_stage = _first_stage_name(saved, top_k)
         return self
+
+    def _predictions_file(self, path: str | Path) -> Path:
+        given = Path(path)
+        file = given / self.prediction_file_name if given.is_dir() else given
+        if not file.is_file():
+            raise FileNotFoundError(f"{self.metadata.name}: no saved predictions of a first stage at {file}")
+        return file
+
+    def _first_stage(self) -> str | None:
+        if self.first_stage is None and self.first_stage_predictions is not None:
+            saved = json.loads(self._predictions_file(self.first_stage_predictions).read_text(encoding="utf-8"))
+            return _first_stage_name(saved, self.first_stage_top_k)
+        return self.first_stage
 
     # ---- options and records ---------------------------------------------------------------------------------
 
@@ -221,14 +243,18 @@ class BeyondTask(AbsTaskRetrieval):
         """The options that differ from their defaults: what a model's ``experiment_kwargs`` must record."""
         defaults = {option.name: option.choices[0] for option in self.task_options}
         changed = {name: value for name, value in self.option_values().items() if value != defaults[name]}
-        return changed | ({"first_stage": self.first_stage} if self.first_stage else {})
+        return changed | self._first_stage_option()
+
+    def _first_stage_option(self) -> dict[str, str]:
+        first_stage = self._first_stage()
+        return {} if first_stage is None else {"first_stage": first_stage}
 
     def record(self) -> dict[str, Any]:
         """What a result of this task depends on beside model and data revision."""
         return {
             "version": version("mteb-beyond"),
             "metric_version": self.metric_version,
-            "options": self.option_values() | ({"first_stage": self.first_stage} if self.first_stage else {}),
+            "options": self.option_values() | self._first_stage_option(),
         }
 
     # ---- evaluation ------------------------------------------------------------------------------------------
@@ -308,6 +334,11 @@ class BeyondTask(AbsTaskRetrieval):
                 f"{path} holds the predictions of {owner.get('model_name')!r} at {owner.get('revision')!r}; those of "
                 f"{meta.name!r} at {meta.revision!r} need a folder of their own"
             )
+
+
+def _first_stage_name(saved: Mapping[str, Any], top_k: int) -> str:
+    made_by = saved["mteb_model_meta"]
+    return f"{made_by['model_name']}@{made_by['revision']}:{top_k}"
 
 
 def per_query_path(folder: Path, task_name: str) -> Path:

