@@ -5,17 +5,16 @@ a score is comparable with theirs only if ours lose the same:
 
 - reading: an integer column with a gap becomes floating point (``1`` prints as ``1.0`` and a 19-digit integer
   loses its last digits), leading zeros go, texts like ``NA`` and ``null`` become missing values;
-- ``html`` prints floating-point columns with at most six decimals (pandas' ``display.precision``). Long cells and
-  long tables stay whole: in pandas 2 and 3 ``to_html`` sets ``display.max_colwidth`` aside, and leaves out rows
-  and columns only where a caller asks for it. A line end in a cell is shown as a backslash and an ``n``;
+- ``html`` prints floating-point columns with at most six decimals (pandas' ``display.precision``), two blanks in a
+  cell as ``&nbsp;&nbsp;``, which the squeezing of blanks does not find, and a line end in a cell as a backslash and
+  an ``n``. Long cells and long tables stay whole: ``to_html`` sets ``display.max_colwidth`` aside, and leaves out
+  rows and columns only where a caller asks for it;
 - ``markdown`` prints numbers with six significant digits (tabulate's ``g``): 1234567.8 becomes 1.23457e+06, and a
-  pipe in a cell looks like a column boundary. tabulate pads by display width where the package wcwidth is
-  installed, so there a column with East Asian text gets longer dashes;
+  pipe in a cell looks like a column boundary;
 - every format: a run of blanks becomes one blank.
 
-Which pandas the authors had is not known. Ours gives one text with pandas 2 and 3, with two exceptions from reading:
-pandas 2 reads the last digit of numbers with 16 or more significant digits less exactly (seen in ``csv``, ``tsen``
-and ``tsens``), and a column with integers beyond 64 bits and a gap is text in one and floating point in the other.
+The authors' requirements name pandas 3.0.1; pandas 2 prints other blanks and, of numbers with 16 or more significant
+digits, other last digits. So pandas 3 is required here.
 
 ``safe_markdown`` is ours, not the authors': it loses nothing.
 """
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pandas as pd
+import tabulate
 
 __all__ = ["TableFormat", "read_table", "read_text_table", "serialize"]
 
@@ -112,12 +112,20 @@ def _body(frame: pd.DataFrame, fmt: TableFormat) -> str:
             # pandas ends lines as the system does; the authors' system ends them with a line feed.
             return frame.to_csv(index=False, lineterminator="\n")
         if fmt is TableFormat.HTML:
-            # pandas 3 writes a run of blanks in a cell as &nbsp;, pandas 2 as blanks. One text for both: an ampersand
-            # of the cell's own reads &amp; here.
-            return frame.to_html(index=False).replace("&nbsp;", " ")
+            return frame.to_html(index=False)
         if fmt is TableFormat.MARKDOWN:
-            return frame.to_markdown(index=False)
+            return _markdown(frame)
     return _sentences(frame, random.Random(_SHUFFLE_SEED) if fmt is TableFormat.TSENS else None)
+
+
+def _markdown(frame: pd.DataFrame) -> str:
+    """As tabulate prints it without the package wcwidth, which would change the width of East Asian columns."""
+    wide = tabulate.WIDE_CHARS_MODE
+    tabulate.WIDE_CHARS_MODE = False
+    try:
+        return frame.to_markdown(index=False)
+    finally:
+        tabulate.WIDE_CHARS_MODE = wide
 
 
 def _sentences(frame: pd.DataFrame, shuffler: random.Random | None) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import random
 import re
+import types
 
 import pandas as pd
 import pytest
+import tabulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,9 +70,20 @@ def test_runs_of_blanks_are_squeezed_in_the_body_but_not_in_the_name() -> None:
     assert serialize("my  table", frame, "tsen") == "my  table:\na is x y.\n\n"
 
 
-def test_blanks_in_html_cells_are_blanks_in_every_version_of_pandas() -> None:
-    # pandas 3 prints two blanks as &nbsp;&nbsp;, which no squeezing finds; pandas 2 leaves them.
-    assert cells_of_html(printed("a  b\nx  y   z\n  q\n&nbsp;\n", "html")) == ["a b", "x y z", "q", "&amp;nbsp;"]
+def test_blanks_in_html_cells_are_printed_as_pandas_3_prints_them() -> None:
+    # Two by two they become &nbsp;&nbsp;, which no squeezing finds; leading ones go; an ampersand is escaped.
+    cells = cells_of_html(printed("a  b\nx  y   z\n  q\n&nbsp;\n", "html"))
+    assert cells == ["a&nbsp;&nbsp;b", "x&nbsp;&nbsp;y&nbsp;&nbsp; z", "q", "&amp;nbsp;"]
+
+
+def test_markdown_does_not_depend_on_wcwidth(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = printed("名前,n\n東京,1\n", "markdown")
+    # As if the optional package were installed: every East Asian character twice as wide.
+    wide = types.SimpleNamespace(wcswidth=lambda text: sum(2 if c > "\u2e80" else 1 for c in text))
+    monkeypatch.setattr(tabulate, "wcwidth", wide)
+    monkeypatch.setattr(tabulate, "WIDE_CHARS_MODE", True)
+    assert printed("名前,n\n東京,1\n", "markdown") == plain
+    assert tabulate.WIDE_CHARS_MODE is True
 
 
 # --- what reading and printing lose ------------------------------------------------------------------------------
