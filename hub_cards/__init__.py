@@ -1,1 +1,5 @@
-"""Dataset cards and what is published."""
+"""Dataset cards, rendered from task metadata."""
+
+from hub_cards.cards import add_commands, dataset_card
+
+__all__ = ["add_commands", "dataset_card"]

@@ -204,7 +204,6 @@ def _metadata(name: str, description: str, **more: Any) -> TaskMetadata:
         task_subtypes=["Question Answering Retrieval"],
         dialect=[],
         reference="https://arxiv.org/abs/2607.17742",
-        license="cc-by-4.0",
         bibtex_citation=CITATION,
         **more,
     )
@@ -217,6 +216,7 @@ def _setting_task(setting: Setting) -> type[TCRTask]:
         f"{setting.text}.",
         dataset={"path": REPOSITORY, "revision": COMMIT},
         date=("2018-01-01", "2026-07-31"),
+        license="cc-by-4.0",
         domains=["Web", "Written"],
         annotations_creators="LM-generated and reviewed",
         sample_creation="created",
@@ -238,6 +238,7 @@ class TCRSample(TCRTask):
         "A small set in the manner of TCR-Bench, built from public tables: each question is answered by exactly one "
         "table of the whole corpus. It works offline and is no substitute for TCR-Bench.",
         dataset={"path": "mteb-beyond/tcr-sample", "revision": embedded_revision(SAMPLE)},
+        license="mit",
         date=("2026-11-01", "2026-11-30"),
         domains=["Web", "Written"],
         annotations_creators="algorithmic",

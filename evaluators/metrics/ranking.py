@@ -138,9 +138,7 @@ def ranks_of(scores: Scores, wanted: Sequence[str], query_id: str) -> list[int]:
     return [by_doc.get(doc, n + 1) for doc in wanted]
 
 
-def _peers(
-    scores: Scores, values: NDArray[np.float64], tied_values: NDArray[np.float64]
-) -> dict[float, list[str]]:
+def _peers(scores: Scores, values: NDArray[np.float64], tied_values: NDArray[np.float64]) -> dict[float, list[str]]:
     peers: dict[float, list[str]] = {s: [] for s in tied_values.tolist()}
     for doc, value in zip(scores, values.tolist(), strict=True):
         if value in peers:

@@ -169,9 +169,7 @@ def _set_options(args: argparse.Namespace, tasks: Sequence[Any]) -> None:
         if (value := getattr(args, o.name, None)) is not None
     }
     for name, value in given.items():
-        without = [
-            t.metadata.name for t in tasks if not any(o.name == name for o in getattr(t, "task_options", ()))
-        ]
+        without = [t.metadata.name for t in tasks if not any(o.name == name for o in getattr(t, "task_options", ()))]
         if without:
             raise ValueError(
                 f"--{name.replace('_', '-')} does not concern {', '.join(without)}; run these separately, since one "

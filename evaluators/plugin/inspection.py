@@ -57,9 +57,7 @@ def check(target: str) -> int:
             continue
         assert task.data is not None
         data = task.data
-        print(
-            f"{name}: {len(data.queries)} queries, {len(data.corpus)} documents, revision {task.metadata.revision}"
-        )
+        print(f"{name}: {len(data.queries)} queries, {len(data.corpus)} documents, revision {task.metadata.revision}")
         for note in data.notes:
             print(f"  note: {note}")
         task.unload_data()

