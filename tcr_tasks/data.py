@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ from typing import Any
 import pyarrow as pa
 from datasets import Dataset
 
-from evaluators.plugin.checks import DatasetError, shown
+from evaluators.plugin.checks import DatasetError, retrieval_problems, shown
 from evaluators.plugin.data import TaskData, read_layout
 from tcr_tasks.serialize import TableFormat
 from tcr_tasks.tables import Table, corpus_id
 
 QUESTION_TYPES = ("EM", "SF", "SA")
+# The formats that the Mixed setting mixes.
+MIXED_FORMATS = (TableFormat.CSV, TableFormat.HTML, TableFormat.MARKDOWN)
 # Published sizes: questions by type, tables searched. (Diagnostic subset: the union of the groups of EM questions.)
 PUBLISHED_SIZES: dict[str, tuple[dict[str, int], int]] = {
     "": ({"EM": 98, "SF": 55, "SA": 56}, 637),
@@ -76,46 +79,87 @@ def read_authors(directory: Path, fmt: TableFormat | None, part: str = "") -> Ta
     return data
 
 
-def read_own(directory: Path, fmt: TableFormat | None) -> TaskData:
+def read_own(directory: Path, fmt: TableFormat | None, part: str = "", *, published: bool = False) -> TaskData:
     """Read a dataset in the project's layout, which keeps the tables in a config of their own.
+
+    Args:
+        directory: the dataset.
+        fmt, part: as in :func:`read_authors`; the diagnostic subset is that of the exact-match questions.
+        published: note it when the sizes are not those of the published set.
 
     Raises:
         DatasetError: listing everything that is wrong, with question or table.
     """
     layout = read_layout(directory, ("groups", "tables"))
-    problems: list[str] = []
+    problems = retrieval_problems(layout.corpus, layout.queries, layout.relevant_docs, layout.top_ranked)
     tables: dict[str, Table] = {}
     for row in layout.side["tables"].to_pylist():
-        table = _table(row["db_id"], row["table_path"], row["table_name"], row["table_format"], row["csv"], problems)
-        if table is not None:
-            tables[table.key] = table
+        _add_table(
+            tables, row["db_id"], row["table_path"], row["table_name"], row["table_format"], row["csv"], problems
+        )
     texts = dict(zip(layout.queries["id"], layout.queries["text"], strict=True))
-    questions = []
+    questions: dict[str, Question] = {}
     for row in layout.side["groups"].to_pylist():
-        labels = dict(zip(row["corpus-ids"], row.get("strategies") or (), strict=False))
-        key = row["query-id"]
-        if key not in texts:
-            problems.append(f"groups: unknown query {key!r}")
+        question = _own_question(row, texts, problems)
+        if question is None:
             continue
-        group = tuple(row["corpus-ids"])
-        questions.append(Question(key, texts[key], row["question_type"], row["target"], group, labels))
-    problems += [f"question {key!r} has no group" for key in texts if key not in {q.id for q in questions}]
-    for q in questions:
-        judged = layout.relevant_docs.get(q.id)
-        if judged != {q.target: 1}:
-            problems.append(f"question {q.id!r}: its qrels {judged} are not its target {q.target!r}")
+        if question.id in questions:
+            problems.append(f"groups: question {question.id!r} occurs more than once")
+        questions[question.id] = question
+        judged = layout.relevant_docs.get(question.id)
+        if judged != {question.target: 1}:
+            problems.append(f"question {question.id!r}: its qrels {judged} are not its target {question.target!r}")
+    problems += [f"question {key!r} has no group" for key in texts if key not in questions]
+    problems += group_problems(questions.values(), {table.id for table in tables.values()})
+    problems += _text_problems(layout.corpus, tables)
     if problems:
         raise DatasetError(str(directory), problems)
-    data = _task_data(list(tables.values()), questions, fmt)
-    data.side["layout_corpus"] = dict(zip(layout.corpus["id"], layout.corpus["text"], strict=True))
+    kept = [q for q in questions.values() if not part or q.type == "EM"]
+    if part:
+        used = {table for q in kept for table in q.group}
+        tables = {key: table for key, table in tables.items() if table.id in used}
+    data = _task_data(list(tables.values()), kept, fmt)
+    if published:
+        _compare_sizes(data, kept, part)
     return data
 
 
-def group_problems(data: TaskData) -> list[str]:
+def _own_question(row: dict[str, Any], texts: dict[str, str], problems: list[str]) -> Question | None:
+    key, group = row["query-id"], row["corpus-ids"]
+    if key not in texts:
+        problems.append(f"groups: unknown query {key!r}")
+        return None
+    if not group or not all(isinstance(member, str) for member in (*group, row["target"])):
+        problems.append(
+            f"question {key!r}: target and members of its group must be table ids, got {row['target']!r}, {group}"
+        )
+        return None
+    strategies = row.get("strategies")
+    if strategies is not None and len(strategies) != len(group):
+        problems.append(f"question {key!r}: {len(strategies)} strategies for {len(group)} tables")
+    labels = dict(zip(group, strategies or (), strict=False))
+    return Question(key, texts[key], str(row["question_type"]), row["target"], tuple(group), labels)
+
+
+def _text_problems(corpus: Dataset, tables: dict[str, Table]) -> list[str]:
+    """Where the stored corpus is not what its tables print in their own formats."""
+    stored = {i: (title, text) for i, title, text in zip(corpus["id"], corpus["title"], corpus["text"], strict=True)}
+    printed: dict[str, tuple[str, str]] = {}
+    problems: list[str] = []
+    for table in tables.values():
+        try:
+            printed[table.id] = ("", table.text())
+        except ValueError as error:
+            problems.append(str(error))
+    other = sorted(i for i in printed.keys() | stored.keys() if printed.get(i) != stored.get(i))
+    if other and not problems:
+        problems.append(f"corpus: texts that differ, title included, from what their tables print: {shown(other)}")
+    return problems
+
+
+def group_problems(questions: Collection[Question], documents: Collection[str]) -> list[str]:
     """Groups that are empty, list a table twice, lack their target or name a table that does not exist."""
     out: list[str] = []
-    documents = set(data.corpus["id"])
-    questions: list[Question] = data.side["questions"]
     for q in questions:
         missing = [t for t in (*q.group, q.target) if t not in documents]
         if missing:
@@ -148,29 +192,33 @@ def _records(path: Path) -> list[dict[str, Any]]:
 def _tables(directory: Path, records: list[dict[str, Any]], problems: list[str]) -> dict[str, Table]:
     out: dict[str, Table] = {}
     for entry in records:
-        db_id, path, name = (entry.get(k) for k in ("db_id", "table_path", "table_name"))
-        if not all(isinstance(v, str) and v for v in (db_id, path, name)):
-            problems.append(f"a table without db_id, table_path or table_name: {entry}")
-            continue
+        db_id, path, name, fmt = (entry.get(k) for k in ("db_id", "table_path", "table_name", "table_format"))
         csv = directory / TABLE_FOLDER / str(db_id) / f"{path}.csv"
-        if not csv.is_file():
-            problems.append(f"table {db_id}::{path} has no file {csv}")
-            continue
-        table = _table(str(db_id), str(path), str(name), entry.get("table_format"), csv, problems)
-        if table is None:
-            continue
-        if table.key in out:
-            problems.append(f"table {table.key!r} is listed twice")
-        out[table.key] = table
+        _add_table(out, db_id, path, name, fmt, csv, problems)
     return out
 
 
-def _table(db_id: str, path: str, name: str, fmt: Any, csv: Path | str, problems: list[str]) -> Table | None:
-    try:
-        return Table(db_id, path, name, TableFormat(fmt), csv)
-    except ValueError:
-        problems.append(f"table {db_id}::{path} has the unknown format {fmt!r}")
-        return None
+def _add_table(
+    tables: dict[str, Table], db_id: Any, path: Any, name: Any, fmt: Any, csv: Any, problems: list[str]
+) -> None:
+    """Add a table by its key, or say what is wrong with it."""
+    key = f"{db_id}::{path}"
+    label = f"table {key!r}"
+    if not all(isinstance(v, str) and v for v in (db_id, path, name)):
+        problems.append(f"a table without db_id, table_path or table_name (non-empty strings): {(db_id, path, name)}")
+    elif "/" in db_id + path or "\\" in db_id + path:
+        problems.append(f"{label}: a slash in db_id or table_path")
+    elif fmt not in MIXED_FORMATS:
+        problems.append(f"{label} has the unknown format {fmt!r}; one of {', '.join(MIXED_FORMATS)}")
+    elif isinstance(csv, Path) and not csv.is_file():
+        problems.append(f"{label} has no file {csv}")
+    elif not isinstance(csv, str | Path):
+        problems.append(f"{label} has no content (csv)")
+    else:
+        table = Table(db_id, path, name, TableFormat(fmt), csv)
+        if table.key in tables:
+            problems.append(f"{label} is listed twice")
+        tables[table.key] = table
 
 
 def _question(entry: dict[str, Any], tables: dict[str, Table], problems: list[str]) -> Question | None:
@@ -186,6 +234,10 @@ def _question(entry: dict[str, Any], tables: dict[str, Table], problems: list[st
         return None
     if not (isinstance(target, list) and len(target) == 1 and isinstance(group, list)):
         problems.append(f"question {name!r}: expected one highlighted_table and a list all_tables_in_group")
+        return None
+    odd = [t for t in (*target, *group) if not isinstance(t, str)]
+    if odd:
+        problems.append(f"question {name!r}: table names must be strings: {shown(odd)}")
         return None
     unknown = [t for t in (*target, *group) if f"{db_id}::{t}" not in tables]
     if unknown:

@@ -12,9 +12,10 @@ from mteb.abstasks.task_metadata import PromptDict, TaskMetadata
 
 from evaluators.metrics.ranking import ranks_of
 from evaluators.metrics.siblings import sibling_queries, sibling_scores
-from evaluators.plugin.checks import DatasetError, shown
+from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import config_files, embedded_revision, fingerprint, is_dataset_directory
+from evaluators.plugin.mteb_internals import is_cross_encoder
 from evaluators.plugin.sources import Source, fetch_git_archive
 from evaluators.plugin.task import BeyondTask, SpecialScores, TaskOption
 from tcr_tasks.data import Question, authors_patterns, group_problems, is_authors_layout, read_authors, read_own
@@ -107,7 +108,7 @@ class TCRTask(BeyondTask):
     def read(self, source: Source) -> TaskData:
         directory = source.directory or fetch_git_archive(source.repository, source.revision)
         if is_dataset_directory(directory):
-            return read_own(directory, self.setting.format)
+            return read_own(directory, self.setting.format, self.setting.part, published=self.embedded is None)
         if not is_authors_layout(directory):
             raise DatasetError(
                 str(directory), ["expected data/TCR_Questions.json and tables/TCR_8k, or corpus, queries and qrels"]
@@ -118,18 +119,11 @@ class TCRTask(BeyondTask):
         return fingerprint(directory) if is_dataset_directory(directory) else fingerprint(directory, authors_patterns())
 
     def problems(self, data: TaskData) -> list[str]:
-        out = super().problems(data) + group_problems(data)
-        stored: dict[str, str] | None = data.side.get("layout_corpus")
-        if stored is not None and self.setting.format is None:
-            printed = dict(zip(data.corpus["id"], data.corpus["text"], strict=True))
-            other = sorted(i for i in printed.keys() | stored.keys() if printed.get(i) != stored.get(i))
-            if other:
-                out.append(f"corpus: texts that differ from what their tables print: {shown(other)}")
-        return out
+        return super().problems(data) + group_problems(data.side["questions"], data.side["tables"])
 
     def metadata_changes(self) -> dict[str, Any]:
         # An empty prompt keeps instruction-aware models from falling back to mteb's general one.
-        return {} if self.instruction == "mteb" else {"prompt": {"query": ""}}
+        return {} if self.option_values()["instruction"] == "mteb" else {"prompt": {"query": ""}}
 
     def prepare_queries(self, model: Any, queries: Dataset) -> Dataset:
         if self.option_values()["instruction"] != "prepend":
@@ -140,8 +134,8 @@ class TCRTask(BeyondTask):
                 f"{self.metadata.name}: instruction='prepend' puts a text before the queries of dense models only, but "
                 f"{model.mteb_model_meta.name} joins several models that read the same queries; use 'mteb' or 'none'"
             )
-        if not kinds & {"dense", "late-interaction"}:
-            logger.info("%s: %s is not a dense model, so no instruction is prepended", self.metadata.name, kinds)
+        if is_cross_encoder(model) or not kinds & {"dense", "late-interaction"}:
+            logger.info("%s: not a dense model, so no instruction is prepended", self.metadata.name)
             return queries
         texts = [f"{INSTRUCTION} {text}" for text in queries["text"]]
         return Dataset(pa.table({"id": list(queries["id"]), "text": texts}))

@@ -13,6 +13,8 @@ top_ranked ``query-id``, ``corpus-ids``                         reranking tasks
 qrel_diff  ``query-id``, ``corpus-ids``                         FollowIR: documents that lose relevance
 groups     ``query-id``, ``corpus-ids``, ``target``,            TCR-Bench: target and siblings
            ``question_type``, ...
+tables     ``db_id``, ``table_path``, ``table_name``,           TCR-Bench: the tables themselves
+           ``table_format``, ``csv``
 facets     ``query-id``, ``corpus-id``, ``score``               samples: exact judge scores
 ========== ==================================================== ====================================
 
@@ -49,6 +51,13 @@ SCHEMAS: dict[str, dict[str, pa.DataType]] = {
         "corpus-ids": _ID_LIST,
         "target": pa.string(),
         "question_type": pa.string(),
+    },
+    "tables": {
+        "db_id": pa.string(),
+        "table_path": pa.string(),
+        "table_name": pa.string(),
+        "table_format": pa.string(),
+        "csv": pa.string(),
     },
     "facets": {"query-id": pa.string(), "corpus-id": pa.string(), "score": pa.int32()},
 }

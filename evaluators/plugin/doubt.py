@@ -9,7 +9,7 @@ import numpy as np
 from datasets import Dataset
 
 from evaluators.metrics.ranking import Run, top_and_tied
-from evaluators.plugin.mteb_internals import document_texts, query_texts
+from evaluators.plugin.mteb_internals import document_texts, is_cross_encoder, query_texts
 
 # Counting tokens of every document of a large corpus would cost more than it tells.
 SAMPLED_TEXTS = 2000
@@ -48,17 +48,13 @@ def length_figures(model: Any, corpus: Dataset, queries: Dataset) -> dict[str, f
     documents = _token_counts(reader.tokenizer, document_texts(_evenly(corpus)))
     asked = _token_counts(reader.tokenizer, query_texts(_evenly(queries)))
     limit = reader.document_limit
-    if _is_cross_encoder(model):
+    if is_cross_encoder(model):
         limit = max(limit - round(float(asked.mean())), 0)
     return {
         "truncated_documents_share": float((documents > limit).mean()),
         "truncated_tokens_share": float(np.maximum(documents - limit, 0).sum() / max(documents.sum(), 1)),
         "truncated_queries_share": float((asked > reader.query_limit).mean()),
     }
-
-
-def _is_cross_encoder(model: Any) -> bool:
-    return "cross-encoder" in (getattr(model.mteb_model_meta, "model_type", None) or [])
 
 
 def _reader(model: Any) -> _Reader | None:

@@ -21,7 +21,7 @@ from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores, make_
 from mteb.abstasks import AbsTask
 from mteb.benchmarks.benchmark import Benchmark
 from mteb.cli.build_cli import build_cli
-from mteb.models import ModelMeta
+from mteb.models import CrossEncoderProtocol, EncoderProtocol, ModelMeta
 from mteb.models.model_implementations import MODEL_REGISTRY
 from mteb.types import PromptType
 
@@ -33,6 +33,7 @@ _evaluate_module: Any = importlib.import_module("mteb.evaluate")
 
 __all__ = [
     "document_texts",
+    "is_cross_encoder",
     "mteb_parser",
     "problems",
     "query_texts",
@@ -131,6 +132,11 @@ def resolve_local_loader(directory: Path) -> tuple[Callable[..., Any], str]:
         config("config.json"),
     )
     return loader, model_type
+
+
+def is_cross_encoder(model: Any) -> bool:
+    """Whether mteb will run a model as a cross-encoder: by its protocol, whatever its record says."""
+    return isinstance(model, CrossEncoderProtocol) and not isinstance(model, EncoderProtocol)
 
 
 def wrapped_model(model: Any) -> tuple[Any, ModelMeta]:

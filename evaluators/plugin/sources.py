@@ -87,23 +87,23 @@ def fetch_git_archive(repository: str, commit: str, host: str = "https://codeloa
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         archive = Path(scratch) / "archive.tar.gz"
+        unpacked = Path(scratch) / "unpacked"
         try:
             with requests.get(url, timeout=60, stream=True) as response:
                 response.raise_for_status()
                 with archive.open("wb") as out:
                     for chunk in response.iter_content(1 << 20):
                         out.write(chunk)
-        except requests.RequestException as error:
+            with tarfile.open(archive) as tar:
+                tar.extractall(unpacked, filter="data")
+            inside = [p for p in unpacked.iterdir() if p.is_dir()]
+            if len(inside) != 1:
+                raise tarfile.ReadError(f"expected one folder in the archive, found {[p.name for p in inside]}")
+        except (requests.RequestException, tarfile.TarError, EOFError, OSError) as error:
             raise ConnectionError(
                 f"cannot fetch {url}: {error}. Get the repository yourself (git clone "
                 f"https://github.com/{repository} and check out {commit}) into a folder named "
                 f"{repository.split('/')[-1]!r}, and set {DATA_VARIABLE} to the folder that holds it"
             ) from error
-        unpacked = Path(scratch) / "unpacked"
-        with tarfile.open(archive) as tar:
-            tar.extractall(unpacked, filter="data")
-        inside = [p for p in unpacked.iterdir() if p.is_dir()]
-        if len(inside) != 1:
-            raise ValueError(f"{url}: expected one folder in the archive, found {[p.name for p in inside]}")
         shutil.move(inside[0], target)
     return target

@@ -17,17 +17,19 @@ from mteb.abstasks import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from mteb.timing import TimingStack
 
-from evaluators.metrics.ranking import score_array, top
+from evaluators.metrics.ranking import score_array
 from evaluators.plugin import doubt
 from evaluators.plugin.checks import DatasetError, retrieval_problems, shown
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import fingerprint
+from evaluators.plugin.first_stage import FirstStage, read_first_stage
 from evaluators.plugin.sources import Source, choose_source
 
 logger = logging.getLogger(__name__)
 
 # The key under which each result records what its numbers depend on.
 RECORD_KEY = "mteb_beyond"
+VARIANT_PREFIX = "task_"
 SPLIT = "test"
 
 
@@ -82,7 +84,7 @@ class BeyondTask(AbsTaskRetrieval):
     first_stage_predictions: str | Path | None = None
     first_stage_top_k: int = 100
     # Set by `convert_to_reranking`, which makes another experiment of the same task.
-    first_stage: str | None = None
+    first_stage: FirstStage | None = None
 
     data: TaskData | None = None
     _model: Any = None
@@ -134,7 +136,8 @@ class BeyondTask(AbsTaskRetrieval):
     def source(self) -> Source:
         """Where this task's data will be read from."""
         if self.data_path is None and self.embedded is not None:
-            return Source(self.data_name, self.embedded, "", self.metadata.revision, "shipped with the package")
+            revision = type(self).metadata.revision
+            return Source(self.data_name, self.embedded, "", revision, "shipped with the package")
         dataset = type(self).metadata.dataset
         return choose_source(self.data_name, dataset["path"], dataset["revision"], self.data_path)
 
@@ -148,19 +151,30 @@ class BeyondTask(AbsTaskRetrieval):
         return fingerprint(directory)
 
     def load_data(self, num_proc: int | None = None, *, timer: TimingStack | None = None, **kwargs: Any) -> None:
-        """Read and check the data.
+        """Read and check the data, and apply the first stage if one is set.
 
         Raises:
             DatasetError: listing everything that is wrong with them.
+            ValueError, FileNotFoundError: if the first stage's predictions do not fit or are not there.
         """
         if self.data_loaded:
             return
+        self.option_values()
         with (timer or TimingStack())("Data loading", log_message=f"Loading dataset {self.metadata.name}..."):
-            source = self.source()
-            data = self.read(source)
-            problems = self.problems(data)
-            if problems:
-                raise DatasetError(f"{self.metadata.name} ({source.directory or source.repository})", problems)
+            self._read_checked()
+        if self.first_stage_predictions is not None:
+            try:
+                self.convert_to_reranking(self.first_stage_predictions, self.first_stage_top_k)
+            except (ValueError, FileNotFoundError):
+                self.unload_data()
+                raise
+
+    def _read_checked(self) -> None:
+        source = self.source()
+        data = self.read(source)
+        problems = self.problems(data)
+        if problems:
+            raise DatasetError(f"{self.metadata.name} ({source.directory or source.repository})", problems)
         for note in data.notes:
             logger.warning("%s: %s", self.metadata.name, note)
         self.data = data
@@ -174,13 +188,17 @@ class BeyondTask(AbsTaskRetrieval):
                 )
             }
         }
-        # An own copy, so that a result states the data that were really read; mteb drops it with the data.
         revision = source.revision if source.directory is None else self.local_revision(source.directory)
+        self.describe(revision)
+        self.data_loaded = True
+
+    def describe(self, revision: str) -> None:
+        """Give this object metadata of its own that state the data it read and what its options change.
+
+        mteb drops them together with the data.
+        """
         dataset = {**type(self).metadata.dataset, "revision": revision}
         self.metadata = type(self).metadata.model_copy(update={"dataset": dataset, **self.metadata_changes()})
-        self.data_loaded = True
-        if self.first_stage_predictions is not None:
-            self.convert_to_reranking(self.first_stage_predictions, self.first_stage_top_k)
 
     def metadata_changes(self) -> dict[str, Any]:
         """Metadata that this instance's options change, such as the prompt."""
@@ -189,43 +207,40 @@ class BeyondTask(AbsTaskRetrieval):
     def unload_data(self) -> None:
         super().unload_data()
         self.data = None
+        # What convert_to_reranking changed goes with the data that it changed.
         self.first_stage = None
+        self._top_k = max(self.k_values)
+        self._previous_results_model_meta = None
 
     def convert_to_reranking(self, top_ranked_path: str | Path, top_k: int = 10) -> BeyondTask:
         """Rerank the ``top_k`` best documents of a saved run instead of searching.
 
-        As mteb's method, but candidates are cut by (score, document id), so that ties do not depend on storage
-        order, and a query without candidates is an error.
+        As mteb's method, but the file is checked before anything changes, candidates are cut by (score, document
+        id), so that ties do not depend on storage order, and the result is recorded as an experiment of its own.
+
+        Raises:
+            FileNotFoundError: if there are no saved predictions.
+            ValueError: if the file or ``top_k`` is unusable, a query has no candidates, a candidate is not in the
+                corpus, or the task has candidates of its own.
         """
-        path = self._predictions_file(top_ranked_path)
+        first_stage = self._read_first_stage(top_ranked_path, top_k)
         if not self.data_loaded:
-            self.load_data()
-        if self.data is not None and self.data.top_ranked is not None:
+            self._read_checked()
+        assert self.data is not None
+        if self.data.top_ranked is not None:
             raise ValueError(f"{self.metadata.name} has candidates of its own; it takes no first stage")
-        super().convert_to_reranking(path, top_k)
-        saved = json.loads(path.read_text(encoding="utf-8"))
-        for subset, splits in self.dataset.items():
-            for split, parts in splits.items():
-                run = saved[subset][split]
-                lacking = sorted(q for q in parts["relevant_docs"] if not run.get(q))
-                if lacking:
-                    raise ValueError(f"{path}: no candidates for {len(lacking)} queries: {shown(lacking)}")
-                parts["top_ranked"] = {q: top(run[q], top_k, q) for q in parts["relevant_docs"]}
-        self.first_stage = _first_stage_name(saved, top_k)
+        parts = self.dataset["default"][SPLIT]
+        candidates = first_stage.candidates(parts["queries"]["id"], set(parts["corpus"]["id"]))
+        parts["top_ranked"] = candidates
+        self._top_k = first_stage.top_k
+        self._previous_results_model_meta = first_stage.model
+        self.first_stage = first_stage
         return self
 
-    def _predictions_file(self, path: str | Path) -> Path:
+    def _read_first_stage(self, path: str | Path, top_k: int) -> FirstStage:
         given = Path(path)
         file = given / self.prediction_file_name if given.is_dir() else given
-        if not file.is_file():
-            raise FileNotFoundError(f"{self.metadata.name}: no saved predictions of a first stage at {file}")
-        return file
-
-    def _first_stage(self) -> str | None:
-        if self.first_stage is None and self.first_stage_predictions is not None:
-            saved = json.loads(self._predictions_file(self.first_stage_predictions).read_text(encoding="utf-8"))
-            return _first_stage_name(saved, self.first_stage_top_k)
-        return self.first_stage
+        return read_first_stage(file, "default", SPLIT, top_k)
 
     # ---- options and records ---------------------------------------------------------------------------------
 
@@ -240,21 +255,26 @@ class BeyondTask(AbsTaskRetrieval):
         return values
 
     def variant(self) -> dict[str, str]:
-        """The options that differ from their defaults: what a model's ``experiment_kwargs`` must record."""
-        defaults = {option.name: option.choices[0] for option in self.task_options}
-        changed = {name: value for name, value in self.option_values().items() if value != defaults[name]}
-        return changed | self._first_stage_option()
+        """What differs from the default run, as it must stand in a model's ``experiment_kwargs``.
 
-    def _first_stage_option(self) -> dict[str, str]:
-        first_stage = self._first_stage()
-        return {} if first_stage is None else {"first_stage": first_stage}
+        The keys begin with ``task_``, so that they do not meet parameters of the model itself.
+        """
+        defaults = {option.name: option.choices[0] for option in self.task_options}
+        changed = {name: value for name, value in self._run_options().items() if value != defaults.get(name)}
+        return {f"{VARIANT_PREFIX}{name}": value for name, value in changed.items()}
+
+    def _run_options(self) -> dict[str, str]:
+        first_stage = self.first_stage
+        if first_stage is None and self.first_stage_predictions is not None:
+            first_stage = self._read_first_stage(self.first_stage_predictions, self.first_stage_top_k)
+        return self.option_values() | ({"first_stage": first_stage.name} if first_stage else {})
 
     def record(self) -> dict[str, Any]:
         """What a result of this task depends on beside model and data revision."""
         return {
             "version": version("mteb-beyond"),
             "metric_version": self.metric_version,
-            "options": self.option_values() | self._first_stage_option(),
+            "options": self._run_options(),
         }
 
     # ---- evaluation ------------------------------------------------------------------------------------------
@@ -267,6 +287,7 @@ class BeyondTask(AbsTaskRetrieval):
         self, model: Any, data_split: RetrievalSplitData, *, prediction_folder: Path | None = None, **kwargs: Any
     ) -> Any:
         self._require_recorded_variant(model)
+        self.describe(self.metadata.revision)  # an option may have been set since the data were loaded
         if prediction_folder is not None:
             self._require_own_folder(model, Path(prediction_folder))
         split = RetrievalSplitData(**data_split)
@@ -307,20 +328,28 @@ class BeyondTask(AbsTaskRetrieval):
 
     def _check_run(self, run: Mapping[str, Mapping[str, float]], parts: RetrievalSplitData) -> None:
         """A ranking that lacks a query or holds unusable scores must not become a number."""
-        lacking = [q for q in parts["queries"]["id"] if q not in run]
+        lacking = [q for q in parts["queries"]["id"] if not run.get(q)]
         if lacking:
-            raise ValueError(f"{self.metadata.name}: the model returned no ranking for {shown(lacking)}")
+            # trec_eval leaves a query without documents out, so mteb's averages would run over the other queries.
+            raise ValueError(
+                f"{self.metadata.name}: the model returned no document for {len(lacking)} queries: {shown(lacking)}; "
+                "let it return at least one document for every query, with a low score if nothing fits"
+            )
         for query, scores in run.items():
             score_array(scores, query)
 
     def _require_recorded_variant(self, model: Any) -> None:
-        recorded = dict(model.mteb_model_meta.experiment_kwargs or {})
-        lacking = {k: v for k, v in self.variant().items() if recorded.get(k) != v}
-        if lacking:
+        recorded = {
+            key: value
+            for key, value in (model.mteb_model_meta.experiment_kwargs or {}).items()
+            if key.startswith(VARIANT_PREFIX)
+        }
+        variant = self.variant()
+        if recorded != variant:
             raise ValueError(
-                f"{self.metadata.name} is run with {lacking}, which the model's record does not state, so its result "
-                "would be filed as (and later be mistaken for) the default one. Evaluate "
-                "`evaluators.plugin.with_variant(model, task)` instead of `model`"
+                f"{self.metadata.name} is run with {variant or 'default options'}, but the model's record says "
+                f"{recorded or 'default options'}: its result would be filed as, and mistaken for, another run's. "
+                "Evaluate `evaluators.plugin.with_variant(model, task)` instead of `model`"
             )
 
     def _require_own_folder(self, model: Any, folder: Path) -> None:
@@ -334,11 +363,6 @@ class BeyondTask(AbsTaskRetrieval):
                 f"{path} holds the predictions of {owner.get('model_name')!r} at {owner.get('revision')!r}; those of "
                 f"{meta.name!r} at {meta.revision!r} need a folder of their own"
             )
-
-
-def _first_stage_name(saved: Mapping[str, Any], top_k: int) -> str:
-    made_by = saved["mteb_model_meta"]
-    return f"{made_by['model_name']}@{made_by['revision']}:{top_k}"
 
 
 def per_query_path(folder: Path, task_name: str) -> Path:

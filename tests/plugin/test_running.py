@@ -161,13 +161,13 @@ def test_variants_are_filed_apart(tmp_path: Path, tiny_models: dict[str, Path]) 
     found = {p.relative_to(tmp_path / "results").as_posix() for p in result_files(tmp_path)}
     assert found == {
         "tests__tiny/1/TCRSample.json",
-        "tests__tiny/1/experiments/instruction_prepend/TCRSample.json",
+        "tests__tiny/1/experiments/task_instruction_prepend/TCRSample.json",
     }
     options = {
         p.parent.name: json.loads(p.read_text())["scores"]["test"][0]["mteb_beyond"]["options"]
         for p in result_files(tmp_path)
     }
-    assert options == {"1": {"instruction": "mteb"}, "instruction_prepend": {"instruction": "prepend"}}
+    assert options == {"1": {"instruction": "mteb"}, "task_instruction_prepend": {"instruction": "prepend"}}
     # The caller's object is not marked by the variant it was run with.
     assert TCRSample().variant() == {}
     evaluate(model, plain, output_folder=tmp_path, overwrite_strategy="only-cache")
@@ -202,9 +202,9 @@ def test_a_variant_of_a_model_record_loads_the_same_model() -> None:
     task.instruction = "none"
     meta = with_variant(mteb.get_model_meta(BM25), task)
     assert isinstance(meta, ModelMeta)
-    assert meta.experiment_kwargs == {"instruction": "none"}
+    assert meta.experiment_kwargs == {"task_instruction": "none"}
     loaded = meta.load_model()
-    assert loaded.mteb_model_meta.experiment_kwargs == {"instruction": "none"}
+    assert loaded.mteb_model_meta.experiment_kwargs == {"task_instruction": "none"}
     assert mteb.get_model_meta(BM25).experiment_kwargs is None
 
 
@@ -231,7 +231,7 @@ def test_reranking_another_model_s_predictions_is_a_variant(
     assert record["mteb_beyond"]["options"]["first_stage"] == "mteb/baseline-bm25s@0_3_0:5"
     assert record["n_missing_candidates"] == 0
     (path,) = result_files(tmp_path / "r")
-    assert "first_stage_mteb_baseline-bm25s@0_3_0_5" in path.parent.name
+    assert "task_first_stage_mteb_baseline-bm25s@0_3_0_5" in path.parent.name
     (saved,) = (tmp_path / "p").rglob("TCRSample_predictions.json")
     run = json.loads(saved.read_text())["default"]["test"]
     assert {len(docs) for docs in run.values()} == {5}
