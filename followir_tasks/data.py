@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from evaluators.plugin.checks import DatasetError, shown
 from evaluators.plugin.data import TaskData, lists_by_query, read_layout
 from evaluators.plugin.jsonl import read_corpus, read_json_lines, text_id
 
+_WHOLE_NUMBER = re.compile(r"-?[0-9]+")
 INSTRUCTIR_FILES = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 
 
@@ -23,10 +25,13 @@ def read_followir(directory: Path) -> TaskData:
         DatasetError: if a config is missing, or lists a query twice.
     """
     data = read_layout(directory, ("qrel_diff",))
+    problems = []
     if data.top_ranked is None:
-        raise DatasetError(str(directory), ["config 'top_ranked' is missing: FollowIR reranks given candidates"])
+        problems.append("config 'top_ranked' is missing: FollowIR reranks given candidates")
     if "instruction" not in data.queries.column_names:
-        raise DatasetError(str(directory), ["config 'instruction' is missing"])
+        problems.append("config 'instruction' is missing")
+    if problems:
+        raise DatasetError(str(directory), problems)
     data.side["qrel_diff"] = lists_by_query(directory, "qrel_diff", data.side["qrel_diff"])
     return data
 
@@ -60,12 +65,17 @@ def read_instructir(directory: Path) -> TaskData:
     """
     corpus = read_corpus(directory / "corpus.jsonl")
     path = directory / "queries.jsonl"
-    rows = read_json_lines(path)
-    columns = {
-        "id": [text_id(path, f"query {n}", row.get("_id")) for n, row in enumerate(rows, 1)],
-        "text": [row.get("text") for row in rows],
-        "instruction": [row.get("instruction") for row in rows],
-    }
+    columns: dict[str, list[str]] = {"id": [], "text": [], "instruction": []}
+    problems: list[str] = []
+    for number, row in read_json_lines(path):
+        columns["id"].append(text_id(path, f"line {number}", row.get("_id")))
+        for name in ("text", "instruction"):
+            value = row.get(name)
+            if not isinstance(value, str):
+                problems.append(f"line {number}: {name} of query {columns['id'][-1]!r} must be a string, got {value!r}")
+            columns[name].append(value if isinstance(value, str) else "")
+    if problems:
+        raise DatasetError(str(path), problems)
     relevant = _read_qrels(directory / "qrels.tsv")
     on_dropped = [(q, d) for q, docs in relevant.items() for d in docs if d in corpus.dropped]
     for query, document in on_dropped:
@@ -74,16 +84,13 @@ def read_instructir(directory: Path) -> TaskData:
         "n_dropped_empty_passages": len(corpus.dropped),
         "n_judgements_on_dropped_passages": len(on_dropped),
     }
-    try:
-        queries = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DatasetError(str(path), [f"text and instruction must be strings: {error}"]) from error
     return TaskData(
         corpus=corpus.passages,
-        queries=Dataset(queries),
+        queries=Dataset(pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})),
         relevant_docs=relevant,
         counts=counts,
         notes=[f"{n} {key[2:].replace('_', ' ')}" for key, n in counts.items() if n],
+        dropped=corpus.dropped,
     )
 
 
@@ -103,7 +110,7 @@ def _read_qrels(path: Path) -> dict[str, dict[str, int]]:
         if header != ["query-id", "corpus-id", "score"]:
             raise DatasetError(str(path), [f"expected the columns query-id, corpus-id and score, found {header}"])
         for number, row in enumerate(reader, 2):
-            if len(row) != 3 or not row[2].lstrip("-").isdecimal():
+            if len(row) != 3 or not _WHOLE_NUMBER.fullmatch(row[2]):
                 problems.append(f"line {number} is not 'query, document, whole number': {row}")
             elif row[1] in out.setdefault(row[0], {}):
                 problems.append(f"line {number}: document {row[1]!r} is judged twice for query {row[0]!r}")

@@ -12,7 +12,7 @@ def parse_query_id(query_id: str) -> tuple[str, bool]:
         ValueError: for an id of another form.
     """
     for suffix, changed in ((ORIGINAL_SUFFIX, False), (CHANGED_SUFFIX, True)):
-        if query_id.endswith(suffix) and len(query_id) > len(suffix):
+        if isinstance(query_id, str) and query_id.endswith(suffix) and len(query_id) > len(suffix):
             return query_id.removesuffix(suffix), changed
     raise ValueError(
         f"query id {query_id!r} ends neither in {ORIGINAL_SUFFIX!r} nor in {CHANGED_SUFFIX!r}; "
@@ -26,7 +26,7 @@ def base_query(query_id: str) -> str:
     Raises:
         ValueError: for an id of another form.
     """
-    base, separator, number = query_id.rpartition("_")
+    base, separator, number = query_id.rpartition("_") if isinstance(query_id, str) else ("", "", "")
     if not (separator and base and number.isdecimal() and number.isascii()):
         raise ValueError(f"query id {query_id!r} is not of the form <base query>_<number of the instruction>")
     return base

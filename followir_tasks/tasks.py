@@ -15,7 +15,7 @@ from evaluators.metrics.pmrr import p_mrr
 from evaluators.metrics.robustness import robustness_at_k
 from evaluators.metrics.standard import trec_measure
 from evaluators.plugin import doubt
-from evaluators.plugin.checks import DatasetError, pointer_problems, shown
+from evaluators.plugin.checks import DatasetError, column, pointer_problems, shown
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import config_files, embedded_revision, fingerprint, is_dataset_directory
 from evaluators.plugin.mteb_internals import standard_scores
@@ -88,7 +88,7 @@ class FollowIRTask(BeyondTask):
     def problems(self, data: TaskData) -> list[str]:
         out: list[str] = []
         topics: dict[str, set[bool]] = {}
-        for query in data.queries["id"]:
+        for query in column(data.queries, "id"):
             try:
                 topic, changed = parse_query_id(query)
             except ValueError as error:
@@ -99,7 +99,7 @@ class FollowIRTask(BeyondTask):
         if single:
             out.append(f"queries: topics without both -og and -changed: {shown(single)}")
         changed_docs = data.side["qrel_diff"]
-        out += pointer_problems("qrel_diff", changed_docs, set(), set(data.corpus["id"]), topics.__contains__)
+        out += pointer_problems("qrel_diff", changed_docs, set(), set(column(data.corpus, "id")), topics.__contains__)
         if not any(changed_docs.get(topic) for topic in topics):
             out.append("qrel_diff: no topic has a changed document, so p-MRR is undefined")
         self._note_odd_changes(data, topics)
@@ -117,6 +117,12 @@ class FollowIRTask(BeyondTask):
                 if not (before > 0 >= after) and topic in topics:
                     unchanged.append((topic, doc))
         data.counts["n_changed_documents_outside_candidates"] = len(outside)
+        unequal = [t for t in topics if candidates.get(f"{t}-og") != candidates.get(f"{t}-changed")]
+        if unequal:
+            data.notes.append(
+                f"topics whose candidates differ between the original and the changed query, so that p-MRR compares "
+                f"ranks in different lists: {shown(unequal)}"
+            )
         if outside:
             data.notes.append(f"changed documents that are no candidates, as (topic, document): {shown(outside)}")
         if unchanged:
@@ -160,6 +166,8 @@ class FollowIRTask(BeyondTask):
             "n_missing_changed_documents": paired.n_missing_docs,
             "n_topics": len(by_variant[False]),
             "n_topics_without_change": len(by_variant[False]) - len(paired.per_query),
+            "n_topics_without_relevant": _without_relevant(original),
+            "n_topics_without_relevant_changed_qrels": _without_relevant(swapped),
             **nested,
         }
         rows = {
@@ -174,18 +182,19 @@ class FollowIRTask(BeyondTask):
         return SpecialScores(scores, rows)
 
     def _chance(self, qrels: Mapping[str, Mapping[str, int]], top_ranked: Mapping[str, list[str]]) -> float:
-        """What a random order of the candidates is expected to score, over the queries where that is defined."""
-        values = []
+        """What a random order of the candidates is expected to score, averaged over the same queries as the score."""
+        total = 0.0
         for query, judged in qrels.items():
             grades = [judged.get(d, 0) for d in top_ranked[query]]
-            n_relevant = sum(grade > 0 for grade in grades)
-            if n_relevant == 0:
+            n_judged = sum(grade > 0 for grade in judged.values())
+            k = int(self.measure.split(".")[1])
+            if n_judged == 0:  # trec_eval gives 0 to any ranking
                 continue
-            if self.measure == "map_cut.1000":
-                values.append(chance_average_precision(n_relevant, len(grades)))
+            if self.measure.startswith("map_cut"):
+                total += chance_average_precision(sum(grade > 0 for grade in grades), len(grades), k, n_judged)
             else:
-                values.append(chance_ndcg(grades, len(grades), int(self.measure.split(".")[1])))
-        return sum(values) / len(values)
+                total += chance_ndcg(grades, len(grades), k, judged.values())
+        return total / len(qrels)
 
     def _require_candidates(self, run: dict[str, dict[str, float]], top_ranked: Mapping[str, list[str]]) -> None:
         """p-MRR compares ranks, so it is false when candidates are missing or other documents stand among them."""
@@ -214,6 +223,11 @@ class FollowIRTask(BeyondTask):
             "changed documents": data.side["qrel_diff"].get(topic, []),
             "candidates": len((data.top_ranked or {}).get(query_id, [])),
         }
+
+
+def _without_relevant(qrels: Mapping[str, Mapping[str, int]]) -> int:
+    """Queries that count 0 whatever the ranking."""
+    return sum(not any(grade > 0 for grade in judged.values()) for judged in qrels.values())
 
 
 def _metadata(name: str, **more: Any) -> TaskMetadata:
@@ -308,13 +322,13 @@ class InstructIRRobustness(BeyondTask):
 
     def problems(self, data: TaskData) -> list[str]:
         out: list[str] = []
-        for query in data.queries["id"]:
+        for query in column(data.queries, "id"):
             try:
                 base_query(query)
             except ValueError as error:
                 out.append(str(error))
         relevant = data.relevant_docs
-        without = [q for q in data.queries["id"] if not any(g > 0 for g in relevant.get(q, {}).values())]
+        without = [q for q in column(data.queries, "id") if not any(g > 0 for g in relevant.get(q, {}).values())]
         if without:
             out.append(f"qrels: queries without a relevant document: {shown(without)}")
         return super().problems(data) + out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pyarrow as pa
 from datasets import Dataset
@@ -71,7 +71,8 @@ def read_authors(directory: Path, has_levels: bool) -> TaskData:
         relevant_docs=reader.relevant,
         counts=counts,
         notes=notes,
-        side={"n_passages_in_file": corpus.n_lines},
+        side={"n_passages_in_file": corpus.n_lines, "n_instructed": reader.n_instructed},
+        dropped=corpus.dropped,
     )
 
 
@@ -88,20 +89,26 @@ class _QueryReader:
         self.without_instruction: list[str] = []
         self.repeated: list[tuple[str, str]] = []
         self.on_dropped = 0
+        self.n_instructed = 0
 
     def read(self, number: int, entry: dict[str, Any]) -> None:
-        base = text_id(self.path, f"entry {number}", entry.get("_id"))
-        text, instructions = entry.get("text"), entry.get("instructions")
+        base = self._id(f"entry {number}", entry.get("_id"))
+        if base is None:
+            return
+        if parse_query_id(query_id(base, 1)).base != base:
+            self.problems.append(f"query id {base!r} ends like a numbered instruction; rename it")
+            return
+        text, instructions, listed = entry.get("text"), entry.get("instructions"), entry.get("corpus")
         if not isinstance(text, str) or not text.strip():
             self.problems.append(f"query {base!r} has no text")
             return
-        if not isinstance(instructions, list) or not isinstance(entry.get("corpus"), list):
-            self.problems.append(f"query {base!r}: `instructions` and `corpus` must be lists")
+        if not (_all_objects(instructions) and _all_objects(listed)):
+            self.problems.append(f"query {base!r}: `instructions` and `corpus` must be lists of objects")
             return
         if not instructions:
             self.without_instruction.append(base)
             return
-        passages = [text_id(self.path, f"query {base!r}", p.get("_id")) for p in entry["corpus"]]
+        passages = [self._id(f"query {base!r}", p.get("_id")) for p in listed]
         self._add(query_id(base, None), text, {})
         numbers: Counter[int] = Counter()
         for instruction in instructions:
@@ -115,6 +122,14 @@ class _QueryReader:
                 continue
             relevant = self._relevant(base, level, instruction.get("rel"), passages)
             self._add(query_id(base, level, numbers[level]), f"{text} {wording}", relevant)
+            self.n_instructed += 1
+
+    def _id(self, where: str, value: Any) -> str | None:
+        try:
+            return text_id(self.path, where, value)
+        except DatasetError as error:
+            self.problems += error.problems
+            return None
 
     def _level(self, base: str, instruction: dict[str, Any]) -> int | None:
         if not self.has_levels:
@@ -125,7 +140,7 @@ class _QueryReader:
             return None
         return int(level)
 
-    def _relevant(self, base: str, level: int, indices: Any, passages: list[str]) -> dict[str, int]:
+    def _relevant(self, base: str, level: int, indices: Any, passages: list[str | None]) -> dict[str, int]:
         out: dict[str, int] = {}
         if not isinstance(indices, list):
             self.problems.append(f"query {base!r}, level {level}: `rel` must be a list, got {indices!r}")
@@ -138,6 +153,8 @@ class _QueryReader:
                 )
                 continue
             passage = passages[index]
+            if passage is None:  # named already
+                continue
             if passage in self.dropped:
                 self.on_dropped += 1
             elif passage in out:
@@ -153,6 +170,10 @@ class _QueryReader:
         self.relevant[key] = relevant
 
 
+def _all_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
+    return isinstance(value, list) and all(isinstance(element, dict) for element in value)
+
+
 def read_own(directory: Path) -> TaskData:
     """Read a dataset in the project's layout, in which instructions are a config of their own.
 
@@ -164,10 +185,22 @@ def read_own(directory: Path) -> TaskData:
     wordings = queries.get("instruction") or [None] * len(queries["id"])
     texts: list[str] = []
     problems: list[str] = []
+    plain_texts = dict(zip(queries["id"], queries["text"], strict=True))
     for key, text, wording in zip(queries["id"], queries["text"], wordings, strict=True):
-        plain = parse_query_id(key).level is None
-        if plain != (wording is None):
+        try:
+            parts = parse_query_id(key)
+        except ValueError as error:
+            problems.append(str(error))
+            continue
+        plain = parts.level is None
+        if not isinstance(text, str) or not text.strip():
+            problems.append(f"query {key!r} has no text")
+        elif plain != (wording is None):
             problems.append(f"query {key!r} {'is plain but has an' if plain else 'has no'} instruction")
+        elif wording is not None and not wording.strip():
+            problems.append(f"query {key!r} has an empty instruction")
+        elif text != plain_texts.get(parts.plain, text):
+            problems.append(f"query {key!r}: its text differs from that of its plain query {parts.plain!r}")
         texts.append(text if wording is None else f"{text} {wording}")
     if problems:
         raise DatasetError(str(directory), problems)

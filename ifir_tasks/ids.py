@@ -34,7 +34,7 @@ def parse_query_id(query_id: str) -> QueryId:
     Raises:
         ValueError: for an id of another form.
     """
-    found = _ID.fullmatch(query_id)
+    found = _ID.fullmatch(query_id) if isinstance(query_id, str) else None
     if found is None or (found["plain"] and found["number"]):
         raise ValueError(
             f"query id {query_id!r} is not of the form <base>-og, <base>-v0 ... <base>-v3 or <base>~2-v1; "

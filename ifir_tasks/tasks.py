@@ -8,15 +8,15 @@ from typing import Any, ClassVar, NamedTuple
 from huggingface_hub import snapshot_download
 from mteb.abstasks.task_metadata import TaskDomain, TaskMetadata
 
-from evaluators.plugin.checks import shown
+from evaluators.plugin.checks import column, shown
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import embedded_revision, fingerprint, is_dataset_directory, read_config
 from evaluators.plugin.mteb_internals import standard_scores
 from evaluators.plugin.sources import Source
 from evaluators.plugin.task import BeyondTask, SpecialScores
-from ifir_tasks.data import is_authors_layout, read_authors, read_own
+from ifir_tasks.data import QUERY_FILE, is_authors_layout, read_authors, read_own
 from ifir_tasks.ids import parse_query_id
-from ifir_tasks.scores import averages, has_relevant, instructed_queries, per_query_scores
+from ifir_tasks.scores import averages, has_relevant, per_query_scores
 
 REPOSITORY = "songtingyu/IFIR"
 # The last upload of data in the repository's history; later commits edit the card. Only this short form is known.
@@ -108,7 +108,7 @@ class IFIRTask(BeyondTask):
             return Path(fetched) / folder
         inside = source.directory / folder
         directory = inside if inside.is_dir() else source.directory
-        if not (is_dataset_directory(directory) or is_authors_layout(directory)):
+        if not (is_dataset_directory(directory) or (directory / QUERY_FILE).is_file()):
             raise FileNotFoundError(
                 f"{self.metadata.name}: {source.directory} holds neither {folder or '.'}/test_data.json with a "
                 f"*-corpus.jsonl beside it (the authors' layout) nor corpus, queries and qrels as parquet"
@@ -122,7 +122,7 @@ class IFIRTask(BeyondTask):
 
     def _compare_sizes(self, data: TaskData, is_local: bool) -> None:
         assert self.subset is not None
-        found = (len(instructed_queries(data.relevant_docs)), data.side["n_passages_in_file"])
+        found = (data.side["n_instructed"], data.side["n_passages_in_file"])
         published = (self.subset.n_queries, self.subset.n_passages)
         if found == published:
             return
@@ -137,7 +137,7 @@ class IFIRTask(BeyondTask):
     def problems(self, data: TaskData) -> list[str]:
         out: list[str] = []
         levels: dict[str, int | None] = {}
-        for key in data.queries["id"]:
+        for key in column(data.queries, "id"):
             try:
                 levels[key] = parse_query_id(key).level
             except ValueError as error:
@@ -192,7 +192,7 @@ def _has_levelled_ids(directory: Path) -> bool:
 def _facet_problems(data: TaskData, levels: dict[str, int | None]) -> list[str]:
     table = data.side["facets"].to_pydict()
     bases = {parse_query_id(q).base for q in levels}
-    documents = set(data.corpus["id"])
+    documents = set(column(data.corpus, "id"))
     out = []
     strangers = sorted({q for q in table["query-id"] if q not in bases})
     if strangers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from datasets import Dataset
@@ -31,21 +31,26 @@ def shown(ids: Iterable[Any]) -> str:
     return text + (f" and {more} more" if more > 0 else "")
 
 
+def column(table: Dataset, name: str) -> Iterator[Any]:
+    """The values of a column, read in batches: iterating ``table[name]`` would decode every whole row."""
+    for batch in table.select_columns([name]).with_format("arrow").iter(batch_size=10_000):
+        yield from batch[name].to_pylist()
+
+
 def table_problems(what: str, table: Dataset, text_column: str = "text") -> list[str]:
     """Duplicate or unusable ids and empty texts of a corpus or of queries (columns ``id`` and ``text``)."""
     out: list[str] = []
     if len(table) == 0:
         return [f"{what}: it is empty"]
-    ids = table["id"][:] if not isinstance(table["id"], list) else table["id"]
+    ids = list(column(table, "id"))
     bad = [i for i in ids if not isinstance(i, str) or not i.strip() or not is_plain_text(i)]
     if bad:
         out.append(f"{what}: {len(bad)} ids are missing, blank, no strings or hold a NUL or surrogate: {shown(bad)}")
     twice = [i for i, n in Counter(ids).items() if n > 1]
     if twice:
         out.append(f"{what}: {len(twice)} ids occur more than once: {shown(twice)}")
-    empty = [
-        i for i, text in zip(ids, table[text_column], strict=True) if not isinstance(text, str) or not text.strip()
-    ]
+    texts = zip(ids, column(table, text_column), strict=True)
+    empty = [i for i, text in texts if not isinstance(text, str) or not text.strip()]
     if empty:
         out.append(f"{what}: {len(empty)} have no text: {shown(empty)}")
     return out
@@ -85,10 +90,14 @@ def retrieval_problems(
     queries: Dataset,
     relevant_docs: Mapping[str, Mapping[str, int]],
     top_ranked: Mapping[str, Sequence[str]] | None,
+    dropped: frozenset[str] = frozenset(),
 ) -> list[str]:
-    """What is wrong with the parts that every retrieval task has."""
+    """What is wrong with the parts that every retrieval task has; ``dropped`` are ids of passages left out."""
     out = table_problems("corpus", corpus) + table_problems("queries", queries)
-    query_ids, document_ids = set(queries["id"]), set(corpus["id"])
+    query_ids, document_ids = set(column(queries, "id")), set(column(corpus, "id"))
+    both = sorted(dropped & document_ids)
+    if both:
+        out.append(f"corpus: {len(both)} ids occur more than once, once without text: {shown(both)}")
     out += pointer_problems("qrels", relevant_docs, query_ids, document_ids)
     negative = [(q, d) for q, docs in relevant_docs.items() for d, grade in docs.items() if grade < 0]
     if negative:
@@ -96,7 +105,7 @@ def retrieval_problems(
     if "instruction" in queries.column_names:
         blank = [
             q
-            for q, text in zip(queries["id"], queries["instruction"], strict=True)
+            for q, text in zip(column(queries, "id"), column(queries, "instruction"), strict=True)
             if not isinstance(text, str) or not text.strip()
         ]
         if blank:

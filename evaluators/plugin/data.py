@@ -26,6 +26,7 @@ class TaskData:
         side: further tables by config name (``groups``, ``qrel_diff``, ``facets``, ...).
         counts: what was dropped or counted while reading, for the result's record.
         notes: sentences for the log: what differs from what was published, what was dropped.
+        dropped: ids of passages that were left out because they have no text.
     """
 
     corpus: Dataset
@@ -35,6 +36,7 @@ class TaskData:
     side: dict[str, Any] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    dropped: frozenset[str] = frozenset()
 
 
 def read_layout(directory: Path, side_configs: Sequence[str] = ()) -> TaskData:
@@ -65,11 +67,20 @@ def read_layout(directory: Path, side_configs: Sequence[str] = ()) -> TaskData:
 
 def lists_by_query(directory: Path, name: str, table: pa.Table) -> dict[str, list[str]]:
     """A config with the columns ``query-id`` and ``corpus-ids`` as a mapping; a repeated query is an error."""
-    ids = table.column("query-id").to_pylist()
-    if len(set(ids)) != len(ids):
-        twice = next(q for q in ids if ids.count(q) > 1)
-        raise DatasetError(str(directory), [f"{name}: query {twice!r} occurs more than once"])
-    return dict(zip(ids, table.column("corpus-ids").to_pylist(), strict=True))
+    out: dict[str, list[str]] = {}
+    problems: list[str] = []
+    for query, documents in zip(
+        table.column("query-id").to_pylist(), table.column("corpus-ids").to_pylist(), strict=True
+    ):
+        if query is None or documents is None or None in documents:
+            problems.append(f"{name}: query {query!r} has a missing id or list of documents")
+        elif query in out:
+            problems.append(f"{name}: query {query!r} occurs more than once")
+        else:
+            out[query] = documents
+    if problems:
+        raise DatasetError(str(directory), problems)
+    return out
 
 
 def _renamed(table: pa.Table) -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,13 @@ from typing import Any
 import pyarrow as pa
 from datasets import Dataset
 
-from evaluators.plugin.checks import DatasetError
+from evaluators.plugin.checks import DatasetError, shown
 from evaluators.plugin.sources import cache_directory
 
 # Rows per written batch: a few ten megabytes of text in memory at a time.
 _BATCH = 20_000
+# Part of the cached file's name: raise it when the conversion changes.
+_FORMAT = 1
 _SCHEMA = pa.schema([("id", pa.string()), ("title", pa.string()), ("text", pa.string())])
 
 
@@ -35,18 +39,23 @@ class JsonlCorpus:
     dropped: frozenset[str]
 
 
-def read_json_lines(path: Path) -> list[dict[str, Any]]:
-    """All objects of a small file of JSON lines; blank lines are passed over.
+def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file of JSON lines with their line numbers; blank lines are passed over.
 
     Raises:
-        DatasetError: naming file and line, if a line is not a JSON object.
+        DatasetError: naming file and line, if a line is not UTF-8 or not a JSON object.
     """
-    rows = []
-    with path.open(encoding="utf-8") as lines:
+    with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
-            if line.strip():
-                rows.append(_parsed(path, number, line))
-    return rows
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line.decode("utf-8"))
+            except ValueError as error:  # of decoding or of JSON
+                raise DatasetError(str(path), [f"line {number} is not JSON in UTF-8: {error}"]) from error
+            if not isinstance(row, dict):
+                raise DatasetError(str(path), [f"line {number} is a JSON {type(row).__name__}, not an object"])
+            yield number, row
 
 
 def text_id(path: Path, where: str, value: Any) -> str:
@@ -76,7 +85,7 @@ def read_corpus(path: Path) -> JsonlCorpus:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()[:40]
     folder = cache_directory() / "corpus"
     folder.mkdir(exist_ok=True)
-    arrow, report = folder / f"{digest}.arrow", folder / f"{digest}.json"
+    arrow, report = (folder / f"{digest}-{_FORMAT}.{kind}" for kind in ("arrow", "json"))
     if not (arrow.is_file() and report.is_file()):
         _convert(path, arrow, report)
     told = json.loads(report.read_text(encoding="utf-8"))
@@ -85,21 +94,15 @@ def read_corpus(path: Path) -> JsonlCorpus:
 
 def _convert(path: Path, arrow: Path, report: Path) -> None:
     # Written under another name and moved into place, so that an interrupted conversion is never taken for whole.
-    unfinished = arrow.with_suffix(f".{os.getpid()}.tmp")
     dropped: list[str] = []
     count = 0
-    try:
-        with (
-            path.open(encoding="utf-8") as lines,
-            pa.OSFile(str(unfinished), "wb") as sink,
-            pa.ipc.new_stream(sink, _SCHEMA) as writer,
-        ):
+    with tempfile.TemporaryDirectory(dir=arrow.parent) as scratch:
+        unfinished = Path(scratch) / "corpus.arrow"
+        with pa.OSFile(str(unfinished), "wb") as sink, pa.ipc.new_stream(sink, _SCHEMA) as writer:
             batch: list[tuple[str, str, str]] = []
-            for number, line in enumerate(lines, 1):
-                if not line.strip():
-                    continue
+            for number, row in read_json_lines(path):
                 count += 1
-                document, title, text = _passage(path, number, line)
+                document, title, text = _passage(path, number, row)
                 if not text.strip():
                     dropped.append(document)
                     continue
@@ -109,30 +112,24 @@ def _convert(path: Path, arrow: Path, report: Path) -> None:
                     batch = []
             if batch:
                 writer.write_batch(_record_batch(batch))
+        twice = [document for document, n in Counter(dropped).items() if n > 1]
+        if twice:
+            raise DatasetError(str(path), [f"passages without text whose id occurs more than once: {shown(twice)}"])
         report.write_text(json.dumps({"n_lines": count, "dropped": dropped}), encoding="utf-8")
         unfinished.replace(arrow)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
-def _passage(path: Path, number: int, line: str) -> tuple[str, str, str]:
-    row = _parsed(path, number, line)
+def _passage(path: Path, number: int, row: dict[str, Any]) -> tuple[str, str, str]:
     document = text_id(path, f"line {number}", row.get("_id"))
     title, text = (row.get(key) if row.get(key) is not None else "" for key in ("title", "text"))
     if not isinstance(title, str) or not isinstance(text, str):
         raise DatasetError(str(path), [f"line {number}: title and text of {document!r} must be strings"])
+    try:
+        f"{document}{title}{text}".encode()
+    except UnicodeEncodeError as error:
+        raise DatasetError(str(path), [f"line {number}: {document!r} holds half a character ({error})"]) from error
     return document, title, text
 
 
-def _parsed(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DatasetError(str(path), [f"line {number} is not JSON: {error}"]) from error
-    if not isinstance(row, dict):
-        raise DatasetError(str(path), [f"line {number} is a JSON {type(row).__name__}, not an object"])
-    return row
-
-
 def _record_batch(rows: list[tuple[str, str, str]]) -> pa.RecordBatch:
-    return pa.record_batch([pa.array(column, pa.string()) for column in zip(*rows, strict=True)], schema=_SCHEMA)
+    return pa.record_batch([pa.array(values, pa.string()) for values in zip(*rows, strict=True)], schema=_SCHEMA)

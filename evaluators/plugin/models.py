@@ -127,9 +127,12 @@ def with_variant(model: Any, task: BeyondTask) -> Any:
     if not variant:
         return wrapped
     changed = copy.copy(wrapped)
-    changed.mteb_model_meta = meta.model_copy(
-        update={"experiment_kwargs": {**(meta.experiment_kwargs or {}), **variant}}
-    )
+    recorded = meta.model_copy(update={"experiment_kwargs": {**(meta.experiment_kwargs or {}), **variant}})
+    try:
+        changed.mteb_model_meta = recorded
+    except AttributeError:  # a property without setter, as mteb's protocols define it
+        kind = type(wrapped)
+        changed.__class__ = type(kind.__name__, (kind,), {"mteb_model_meta": recorded, "__module__": kind.__module__})
     return changed
 
 

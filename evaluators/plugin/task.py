@@ -19,7 +19,7 @@ from mteb.timing import TimingStack
 
 from evaluators.metrics.ranking import score_array
 from evaluators.plugin import doubt
-from evaluators.plugin.checks import DatasetError, retrieval_problems, shown
+from evaluators.plugin.checks import DatasetError, column, retrieval_problems, shown
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.first_stage import FirstStage, read_first_stage
@@ -103,10 +103,10 @@ class BeyondTask(AbsTaskRetrieval):
 
     def problems(self, data: TaskData) -> list[str]:
         """Everything that is wrong with the data; subclasses add to what every retrieval task checks."""
-        out = retrieval_problems(data.corpus, data.queries, data.relevant_docs, data.top_ranked)
+        out = retrieval_problems(data.corpus, data.queries, data.relevant_docs, data.top_ranked, data.dropped)
         if not out:
             searched = self.searched_relevant_docs(data)
-            unjudged = [q for q in data.queries["id"] if not searched.get(q)]
+            unjudged = [q for q in column(data.queries, "id") if not searched.get(q)]
             if unjudged:
                 out.append(f"qrels: queries without any judgement, which mteb would skip: {shown(unjudged)}")
         return out
@@ -230,7 +230,7 @@ class BeyondTask(AbsTaskRetrieval):
         if self.data.top_ranked is not None:
             raise ValueError(f"{self.metadata.name} has candidates of its own; it takes no first stage")
         parts = self.dataset["default"][SPLIT]
-        candidates = first_stage.candidates(parts["queries"]["id"], set(parts["corpus"]["id"]))
+        candidates = first_stage.candidates(parts["queries"]["id"], set(column(parts["corpus"], "id")))
         parts["top_ranked"] = candidates
         self._top_k = first_stage.top_k
         self._previous_results_model_meta = first_stage.model

@@ -153,7 +153,7 @@ WRONG: dict[str, tuple[Change, tuple[str, ...]]] = {
     "a pair without its original": (_drop_query("t1-og"), ("'t1'", "-og and -changed")),
     "an id of another form": (_rename("t1-og", "t1"), ("'t1'", "ends neither in")),
     "an id that is only the suffix": (_rename("t1-og", "-og"), ("'-og'", "ends neither in")),
-    "a null id": (_rename("t1-og", None), ("queries", "None")),
+    "a null id": (_rename("t1-og", None), ("query None has a missing id",)),
     "a query twice": (_again("queries", 0), ("'t1-og'", "more than once")),
     "an empty query": (_set("queries", 2, "text", ""), ("'t2-og'", "no text")),
     "a null query": (_set("queries", 2, "text", None), ("'t2-og'", "no text")),
@@ -176,7 +176,7 @@ WRONG: dict[str, tuple[Change, tuple[str, ...]]] = {
     ),
     "a topic twice in qrel_diff": (_add_diff("t1", ["d0"]), ("qrel_diff", "'t1'", "more than once")),
     "null changed documents": (_set("qrel_diff", 0, "corpus-ids", None), ("qrel_diff", "'t1'")),
-    "a null changed document": (_set("qrel_diff", 0, "corpus-ids", [None]), ("qrel_diff", "('t1', None)")),
+    "a null changed document": (_set("qrel_diff", 0, "corpus-ids", [None]), ("qrel_diff", "'t1' has a missing id")),
     "no topic with a change": (_no_change, ("no topic has a changed document",)),
     "no row in qrel_diff": (lambda rows: rows["qrel_diff"].clear(), ("no topic has a changed document",)),
     "a candidate twice": (
@@ -189,7 +189,7 @@ WRONG: dict[str, tuple[Change, tuple[str, ...]]] = {
     ),
     "a null candidate": (
         _set("top_ranked", 3, "corpus-ids", ["d0", "d1", "d2", None]),
-        ("top_ranked", "('t2-changed', None)"),
+        ("top_ranked", "'t2-changed' has a missing id"),
     ),
     "no row of candidates": (_drop("top_ranked", 3), ("top_ranked", "no candidates", "'t2-changed'")),
     "no candidate": (_set("top_ranked", 3, "corpus-ids", []), ("top_ranked", "no candidates", "'t2-changed'")),
@@ -245,7 +245,12 @@ def test_changed_documents_that_are_no_candidates_are_noted(tmp_path: Path) -> N
     data = loaded(write(tmp_path / "set", rows)).data
     assert data is not None
     assert data.counts == {"n_changed_documents_outside_candidates": 1}
-    assert data.notes == ["changed documents that are no candidates, as (topic, document): ('t1', 'd1')"]
+    assert [note.split(":")[0] for note in data.notes] == [
+        "topics whose candidates differ between the original and the changed query, so that p-MRR compares ranks in "
+        "different lists",
+        "changed documents that are no candidates, as (topic, document)",
+    ]
+    assert data.notes[1].endswith("('t1', 'd1')")
 
 
 def test_changed_documents_that_do_not_change_in_the_judgements_are_noted(tmp_path: Path) -> None:
@@ -336,9 +341,9 @@ WRONG_INSTRUCTIR: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "no base": (_asked(_id="_1"), ("'_1'", "is not of the form")),
     "no separator": (_asked(_id=101), ("'101'", "is not of the form")),
     "an id with a superscript": (_asked(_id="a_²"), ("'a_²'", "is not of the form")),
-    "a null id": (_asked(_id=None), ("queries.jsonl", "query 3", "None")),
+    "a null id": (_asked(_id=None), ("queries.jsonl", "line 3", "None")),
     "an id twice": (_asked(_id="10_1"), ("'10_1'", "more than once")),
-    "no text": (_asked(text=None), ("'a_b_1'", "no text")),
+    "no text": (_asked(text=None), ("'a_b_1'", "text of query", "None")),
     "a blank text": (_asked(text=" "), ("'a_b_1'", "no text")),
     "no instruction": (_asked(instruction=None), ("instruction", "'a_b_1'")),
     "a blank instruction": (_asked(instruction=""), ("instruction", "'a_b_1'")),

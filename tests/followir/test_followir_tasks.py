@@ -154,6 +154,8 @@ def test_scores_by_hand(tmp_path: Path) -> None:
         "n_missing_changed_documents": 0,
         "n_topics": 3,
         "n_topics_without_change": 1,
+        "n_topics_without_relevant": 0,
+        "n_topics_without_relevant_changed_qrels": 0,
         "n_changed_documents_outside_candidates": 0,
         "n_missing_candidates": 0,
     }
@@ -365,7 +367,7 @@ def test_warn_needs_a_record_and_then_goes_on_and_counts(tmp_path: Path, caplog:
     model = FixedRanking(run)
     recorded = with_variant(model, task)
     assert model.mteb_model_meta.experiment_kwargs is None
-    assert recorded.mteb_model_meta.experiment_kwargs == {"missing_candidates": "warn"}
+    assert recorded.mteb_model_meta.experiment_kwargs == {"task_missing_candidates": "warn"}
     with caplog.at_level(logging.WARNING, logger="followir_tasks"):
         scores = scores_of(task, recorded)
     assert "left 2 candidates of 1 queries unranked and ranked 1 documents" in caplog.text
