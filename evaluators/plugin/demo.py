@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import datasets
 import mteb
 from mteb.models import ModelMeta
 from rich.console import Console
@@ -58,6 +59,7 @@ def demo(output: str, models: Sequence[str] | None) -> int:
     """Score models on the samples into ``output`` and print the table. Returns the exit code."""
     console = Console()
     logging.getLogger("mteb").setLevel(logging.ERROR)
+    datasets.disable_progress_bars()  # one bar, over the tasks, is enough
     folder = Path(output)
     metas = [resolve_model(name) for name in models] if models else [mteb.get_model_meta(BM25), bundled_minilm()]
     found: dict[str, dict[str, Mapping[str, Any]]] = {}

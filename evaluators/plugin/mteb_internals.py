@@ -16,7 +16,7 @@ from typing import Any
 
 import mteb
 from datasets import Dataset
-from mteb._create_dataloaders import _retrieval_texts
+from mteb._create_dataloaders import _corpus_to_dict, _retrieval_texts
 from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores, make_score_dict
 from mteb.abstasks import AbsTask
 from mteb.benchmarks.benchmark import Benchmark
@@ -170,7 +170,7 @@ def query_texts(queries: Dataset) -> list[str]:
 
 def document_texts(corpus: Dataset) -> list[str]:
     """The documents as a model reads them: title, blank, text, both ends stripped."""
-    return list(_retrieval_texts(corpus, PromptType.document))
+    return [_corpus_to_dict(row)["text"] for row in corpus]
 
 
 def standard_scores(
