@@ -1,7 +1,8 @@
 """FollowIR and InstructIR's robustness, as mteb tasks. Importing registers them with mteb."""
 
 from evaluators.plugin.registry import benchmark, register
-from followir_tasks.tasks import SUBSET_TASKS, FollowIRSample, FollowIRTask, InstructIRRobustness
+from followir_tasks.instructir import InstructIRRobustness
+from followir_tasks.tasks import SUBSET_TASKS, FollowIRSample, FollowIRTask
 
 __all__ = ["SUBSET_TASKS", "FollowIRSample", "FollowIRTask", "InstructIRRobustness"]
 

@@ -1,4 +1,4 @@
-"""FollowIR's subsets, its sample, and InstructIR's robustness as mteb tasks."""
+"""FollowIR's subsets and its sample as mteb tasks."""
 
 from __future__ import annotations
 
@@ -12,29 +12,21 @@ from mteb.abstasks.task_metadata import TaskMetadata
 
 from evaluators.metrics.chance import chance_average_precision, chance_ndcg
 from evaluators.metrics.pmrr import p_mrr
-from evaluators.metrics.robustness import robustness_at_k
 from evaluators.metrics.standard import trec_measure
 from evaluators.plugin import doubt
-from evaluators.plugin.checks import DatasetError, column, pointer_problems, shown
+from evaluators.plugin.checks import column, pointer_problems, shown
 from evaluators.plugin.data import TaskData
-from evaluators.plugin.dataset import config_files, embedded_revision, fingerprint, is_dataset_directory
+from evaluators.plugin.dataset import config_files, embedded_revision, is_dataset_directory
 from evaluators.plugin.mteb_internals import standard_scores
+from evaluators.plugin.results import SpecialScores, TaskOption
 from evaluators.plugin.sources import Source
-from evaluators.plugin.task import BeyondTask, SpecialScores, TaskOption
-from followir_tasks.data import (
-    INSTRUCTIR_FILES,
-    fetch_followir,
-    fetch_instructir,
-    is_instructir,
-    read_followir,
-    read_instructir,
-)
-from followir_tasks.ids import base_query, parse_query_id
+from evaluators.plugin.task import BeyondTask
+from followir_tasks.data import fetch_followir, read_followir
+from followir_tasks.ids import parse_query_id
 
 logger = logging.getLogger(__name__)
 
 SAMPLE = Path(__file__).parent / "sample"
-ROBUSTNESS_K = 10
 
 
 class Subset(NamedTuple):
@@ -131,9 +123,7 @@ class FollowIRTask(BeyondTask):
                 f"as (topic, document): {shown(unchanged)}"
             )
 
-    def special_scores(
-        self, run: dict[str, dict[str, float]], measures: dict[str, dict[str, float]], data: TaskData
-    ) -> SpecialScores:
+    def special_scores(self, run: dict[str, dict[str, float]], data: TaskData) -> SpecialScores:
         self._require_candidates(run, data.top_ranked or {})
         by_variant: dict[bool, dict[str, str]] = {False: {}, True: {}}
         for query in run:
@@ -154,7 +144,7 @@ class FollowIRTask(BeyondTask):
                 {q: run[q] for q in queries.values()},
                 {q: data.relevant_docs[q] for q in queries.values()},
                 self.k_values,
-            )[0]
+            )
             for name, queries in (("og", by_variant[False]), ("changed", by_variant[True]))
         }
         scores: dict[str, Any] = {
@@ -291,64 +281,3 @@ class FollowIRSample(FollowIRTask):
         sample_creation="created",
         bibtex_citation=SUBSET_TASKS[0].metadata.bibtex_citation,
     )
-
-
-class InstructIRRobustness(BeyondTask):
-    """InstructIR: the same query under many users' instructions; the worst one counts."""
-
-    data_name = "instructir"
-    metadata = mteb.get_task("InstructIR").metadata.model_copy(
-        update={
-            "name": "InstructIRRobustness",
-            "description": "InstructIR: for each query the lowest nDCG@10 over its instructions, averaged over the "
-            "queries that have several. Query and instruction are joined in that order.",
-            "adapted_from": ["InstructIR"],
-        }
-    )
-
-    @classmethod
-    def recognises(cls, directory: Path) -> bool:
-        return is_instructir(directory)
-
-    def read(self, source: Source) -> TaskData:
-        if source.directory is None:
-            return fetch_instructir(source.repository, source.revision)
-        if not is_instructir(source.directory):
-            raise DatasetError(str(source.directory), [f"expected the files {', '.join(INSTRUCTIR_FILES)}"])
-        return read_instructir(source.directory)
-
-    def local_revision(self, directory: Path) -> str:
-        return fingerprint(directory, INSTRUCTIR_FILES)
-
-    def problems(self, data: TaskData) -> list[str]:
-        out: list[str] = []
-        for query in column(data.queries, "id"):
-            try:
-                base_query(query)
-            except ValueError as error:
-                out.append(str(error))
-        relevant = data.relevant_docs
-        without = [q for q in column(data.queries, "id") if not any(g > 0 for g in relevant.get(q, {}).values())]
-        if without:
-            out.append(f"qrels: queries without a relevant document: {shown(without)}")
-        return super().problems(data) + out
-
-    def special_scores(
-        self, run: dict[str, dict[str, float]], measures: dict[str, dict[str, float]], data: TaskData
-    ) -> SpecialScores:
-        found = robustness_at_k(run, data.relevant_docs, ROBUSTNESS_K, base_query)
-        scores = {
-            f"robustness_at_{ROBUSTNESS_K}": found.score,
-            "n_base_queries": len(found.per_base),
-            "n_base_queries_with_one_instruction": found.n_single,
-            "n_queries": len(found.per_query),
-        }
-        rows = {
-            query: {"base_query": base_query(query), f"ndcg_at_{ROBUSTNESS_K}": value}
-            for query, value in found.per_query.items()
-        }
-        return SpecialScores(scores, rows)
-
-    def describe_query(self, query_id: str, data: TaskData) -> dict[str, Any]:
-        base = base_query(query_id)
-        return {"base query": base, "its instructions": [q for q in data.queries["id"] if base_query(q) == base]}

@@ -12,8 +12,9 @@ from evaluators.plugin.checks import column, shown
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import embedded_revision, fingerprint, is_dataset_directory, read_config
 from evaluators.plugin.mteb_internals import standard_scores
+from evaluators.plugin.results import SpecialScores
 from evaluators.plugin.sources import Source
-from evaluators.plugin.task import BeyondTask, SpecialScores
+from evaluators.plugin.task import BeyondTask
 from ifir_tasks.data import QUERY_FILE, is_authors_layout, read_authors, read_own
 from ifir_tasks.ids import parse_query_id
 from ifir_tasks.scores import averages, has_relevant, per_query_scores
@@ -158,15 +159,13 @@ class IFIRTask(BeyondTask):
         some_document = data.corpus[0]["id"]
         return {q: dict(docs) if docs else {some_document: 0} for q, docs in data.relevant_docs.items()}
 
-    def special_scores(
-        self, run: dict[str, dict[str, float]], measures: dict[str, dict[str, float]], data: TaskData
-    ) -> SpecialScores:
+    def special_scores(self, run: dict[str, dict[str, float]], data: TaskData) -> SpecialScores:
         rows = per_query_scores(run, data.relevant_docs, len(data.corpus))
         scored = [q for q in rows if has_relevant(data.relevant_docs, q)]
         if not scored:
             raise ValueError(f"{self.metadata.name}: no instructed query has a relevant passage; nothing to score")
         # mteb's own averages run over plain and instructed queries alike; these replace them.
-        usual, _ = standard_scores(
+        usual = standard_scores(
             {q: run[q] for q in scored},
             {q: data.relevant_docs[q] for q in scored},
             self.k_values,

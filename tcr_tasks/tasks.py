@@ -16,8 +16,9 @@ from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import config_files, embedded_revision, fingerprint, is_dataset_directory
 from evaluators.plugin.mteb_internals import is_cross_encoder
+from evaluators.plugin.results import SpecialScores, TaskOption
 from evaluators.plugin.sources import Source, fetch_git_archive
-from evaluators.plugin.task import BeyondTask, SpecialScores, TaskOption
+from evaluators.plugin.task import BeyondTask
 from tcr_tasks.data import Question, authors_patterns, group_problems, is_authors_layout, read_authors, read_own
 from tcr_tasks.serialize import TableFormat
 
@@ -140,9 +141,7 @@ class TCRTask(BeyondTask):
         texts = [f"{INSTRUCTION} {text}" for text in queries["text"]]
         return Dataset(pa.table({"id": list(queries["id"]), "text": texts}))
 
-    def special_scores(
-        self, run: dict[str, dict[str, float]], measures: dict[str, dict[str, float]], data: TaskData
-    ) -> SpecialScores:
+    def special_scores(self, run: dict[str, dict[str, float]], data: TaskData) -> SpecialScores:
         questions: list[Question] = data.side["questions"]
         targets = {q.id: q.target for q in questions}
         groups = {q.id: q.group for q in questions}

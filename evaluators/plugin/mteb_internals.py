@@ -178,13 +178,10 @@ def standard_scores(
     qrels: dict[str, dict[str, int]],
     k_values: Sequence[int],
     previous_results_model_meta: dict[str, Any] | None = None,
-) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
-    """mteb's usual scores over exactly these queries, and trec_eval's measures per query.
-
-    mteb rounds the averages to five decimals; the per-query values are exact.
-    """
+) -> dict[str, Any]:
+    """mteb's usual scores over exactly these queries; mteb rounds most of them to five decimals."""
     found = calculate_retrieval_scores(results, qrels, list(k_values))
-    averages = make_score_dict(
+    scores: dict[str, Any] = make_score_dict(
         ndcg=found.ndcg,
         _map=found.map,
         recall=found.recall,
@@ -196,4 +193,4 @@ def standard_scores(
         task_scores={},
         previous_results_model_meta=previous_results_model_meta,
     )
-    return averages, found.all_scores
+    return scores

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import logging
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from mteb.abstasks import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from mteb.timing import TimingStack
@@ -23,6 +20,7 @@ from evaluators.plugin.checks import DatasetError, column, retrieval_problems, s
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.first_stage import FirstStage, read_first_stage
+from evaluators.plugin.results import SpecialScores, TaskOption, write_per_query
 from evaluators.plugin.sources import Source, choose_source
 
 logger = logging.getLogger(__name__)
@@ -31,34 +29,6 @@ logger = logging.getLogger(__name__)
 RECORD_KEY = "mteb_beyond"
 VARIANT_PREFIX = "task_"
 SPLIT = "test"
-
-
-@dataclass(frozen=True)
-class TaskOption:
-    """An option of a task family that changes its numbers, for attribute and command line alike.
-
-    Attributes:
-        name: attribute of the task, and ``--name`` of ``mteb-beyond run``.
-        choices: allowed values; the first one is the default.
-        help: one sentence for ``--help``.
-    """
-
-    name: str
-    choices: tuple[str, ...]
-    help: str
-
-
-@dataclass(frozen=True)
-class SpecialScores:
-    """What a task adds to mteb's scores.
-
-    Attributes:
-        scores: flat (or, as upstream does, ``og`` / ``changed`` nested) values, Python floats on the 0-1 scale.
-        per_query: query id -> the same values for that query alone, for the per-query table.
-    """
-
-    scores: dict[str, Any]
-    per_query: dict[str, dict[str, Any]]
 
 
 class BeyondTask(AbsTaskRetrieval):
@@ -116,16 +86,8 @@ class BeyondTask(AbsTaskRetrieval):
         return data.relevant_docs
 
     @abstractmethod
-    def special_scores(
-        self, run: dict[str, dict[str, float]], measures: dict[str, dict[str, float]], data: TaskData
-    ) -> SpecialScores:
-        """The family's own scores.
-
-        Args:
-            run: query id -> {document id: score}, already checked to be complete and finite.
-            measures: query id -> trec_eval's measures (``ndcg_cut_20``, ``map_cut_1000``, ...).
-            data: the loaded data.
-        """
+    def special_scores(self, run: dict[str, dict[str, float]], data: TaskData) -> SpecialScores:
+        """The family's own scores of a run (query id -> {document id: score}) that is complete and finite."""
 
     def describe_query(self, query_id: str, data: TaskData) -> dict[str, Any]:
         """What `mteb-beyond show` prints about a query beside its text and relevant documents."""
@@ -315,7 +277,7 @@ class BeyondTask(AbsTaskRetrieval):
         assert self.data is not None and self.dataset is not None
         parts = self.dataset[hf_subset][hf_split]
         self._check_run(results, parts)
-        special = self.special_scores(results, scores, self.data)
+        special = self.special_scores(results, self.data)
         figures: dict[str, Any] = {"tied_top_share": doubt.tie_share(results)}
         if parts["top_ranked"] is not None:
             figures["n_missing_candidates"] = sum(doubt.missing_candidates(results, parts["top_ranked"]).values())
@@ -323,7 +285,9 @@ class BeyondTask(AbsTaskRetrieval):
             queries = self.prepare_queries(self._model, parts["queries"])
             figures |= doubt.length_figures(self._model, parts["corpus"], queries)
         if self._prediction_folder is not None:
-            write_per_query(per_query_path(Path(self._prediction_folder), self.metadata.name), special.per_query)
+            write_per_query(
+                Path(self._prediction_folder) / f"{self.metadata.name}_per_query.parquet", special.per_query
+            )
         return figures | special.scores | self.data.counts | {RECORD_KEY: self.record()}
 
     def _check_run(self, run: Mapping[str, Mapping[str, float]], parts: RetrievalSplitData) -> None:
@@ -363,18 +327,3 @@ class BeyondTask(AbsTaskRetrieval):
                 f"{path} holds the predictions of {owner.get('model_name')!r} at {owner.get('revision')!r}; those of "
                 f"{meta.name!r} at {meta.revision!r} need a folder of their own"
             )
-
-
-def per_query_path(folder: Path, task_name: str) -> Path:
-    """Where the per-query table of a task lies beside its predictions."""
-    return folder / f"{task_name}_per_query.parquet"
-
-
-def write_per_query(path: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write one row per query: ``query-id`` and the special scores; a value that a query lacks is null."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    columns: list[str] = list(dict.fromkeys(name for row in rows.values() for name in row))
-    table: dict[str, Sequence[Any]] = {"query-id": list(rows)}
-    for name in columns:
-        table[name] = [row.get(name) for row in rows.values()]
-    pq.write_table(pa.table(table), path)

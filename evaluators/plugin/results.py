@@ -1,0 +1,49 @@
+"""What a task's result is made of: its options, its special scores, the table of scores per query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+@dataclass(frozen=True)
+class TaskOption:
+    """An option of a task family that changes its numbers, for attribute and command line alike.
+
+    Attributes:
+        name: attribute of the task, and ``--name`` of ``mteb-beyond run``.
+        choices: allowed values; the first one is the default.
+        help: one sentence for ``--help``.
+    """
+
+    name: str
+    choices: tuple[str, ...]
+    help: str
+
+
+@dataclass(frozen=True)
+class SpecialScores:
+    """What a task adds to mteb's scores.
+
+    Attributes:
+        scores: flat (or, as upstream does, ``og`` / ``changed`` nested) values, Python floats on the 0-1 scale.
+        per_query: query id -> the same values for that query alone, for the per-query table.
+    """
+
+    scores: dict[str, Any]
+    per_query: dict[str, dict[str, Any]]
+
+
+def write_per_query(path: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write one row per query: ``query-id`` and the special scores; a value that a query lacks is null."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns: list[str] = list(dict.fromkeys(name for row in rows.values() for name in row))
+    table: dict[str, Sequence[Any]] = {"query-id": list(rows)}
+    for name in columns:
+        table[name] = [row.get(name) for row in rows.values()]
+    pq.write_table(pa.table(table), path)

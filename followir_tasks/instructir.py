@@ -1,0 +1,79 @@
+"""InstructIR's robustness as an mteb task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mteb
+
+from evaluators.metrics.robustness import robustness_at_k
+from evaluators.plugin.checks import DatasetError, column, shown
+from evaluators.plugin.data import TaskData
+from evaluators.plugin.dataset import fingerprint
+from evaluators.plugin.results import SpecialScores
+from evaluators.plugin.sources import Source
+from evaluators.plugin.task import BeyondTask
+from followir_tasks.data import INSTRUCTIR_FILES, fetch_instructir, is_instructir, read_instructir
+from followir_tasks.ids import base_query
+
+ROBUSTNESS_K = 10
+
+
+class InstructIRRobustness(BeyondTask):
+    """InstructIR: the same query under many users' instructions; the worst one counts."""
+
+    data_name = "instructir"
+    metadata = mteb.get_task("InstructIR").metadata.model_copy(
+        update={
+            "name": "InstructIRRobustness",
+            "description": "InstructIR: for each query the lowest nDCG@10 over its instructions, averaged over the "
+            "queries that have several. Query and instruction are joined in that order.",
+            "adapted_from": ["InstructIR"],
+        }
+    )
+
+    @classmethod
+    def recognises(cls, directory: Path) -> bool:
+        return is_instructir(directory)
+
+    def read(self, source: Source) -> TaskData:
+        if source.directory is None:
+            return fetch_instructir(source.repository, source.revision)
+        if not is_instructir(source.directory):
+            raise DatasetError(str(source.directory), [f"expected the files {', '.join(INSTRUCTIR_FILES)}"])
+        return read_instructir(source.directory)
+
+    def local_revision(self, directory: Path) -> str:
+        return fingerprint(directory, INSTRUCTIR_FILES)
+
+    def problems(self, data: TaskData) -> list[str]:
+        out: list[str] = []
+        for query in column(data.queries, "id"):
+            try:
+                base_query(query)
+            except ValueError as error:
+                out.append(str(error))
+        relevant = data.relevant_docs
+        without = [q for q in column(data.queries, "id") if not any(g > 0 for g in relevant.get(q, {}).values())]
+        if without:
+            out.append(f"qrels: queries without a relevant document: {shown(without)}")
+        return super().problems(data) + out
+
+    def special_scores(self, run: dict[str, dict[str, float]], data: TaskData) -> SpecialScores:
+        found = robustness_at_k(run, data.relevant_docs, ROBUSTNESS_K, base_query)
+        scores = {
+            f"robustness_at_{ROBUSTNESS_K}": found.score,
+            "n_base_queries": len(found.per_base),
+            "n_base_queries_with_one_instruction": found.n_single,
+            "n_queries": len(found.per_query),
+        }
+        rows = {
+            query: {"base_query": base_query(query), f"ndcg_at_{ROBUSTNESS_K}": value}
+            for query, value in found.per_query.items()
+        }
+        return SpecialScores(scores, rows)
+
+    def describe_query(self, query_id: str, data: TaskData) -> dict[str, Any]:
+        base = base_query(query_id)
+        return {"base query": base, "its instructions": [q for q in data.queries["id"] if base_query(q) == base]}
