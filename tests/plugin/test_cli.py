@@ -11,7 +11,7 @@ import mteb
 import pytest
 from mteb.models.model_implementations import MODEL_REGISTRY
 
-from evaluators.plugin.cli import build_parser, main
+from evaluators.cli import build_parser, main
 from evaluators.plugin.registry import load_plugins, registered_tasks
 
 load_plugins()
@@ -261,6 +261,24 @@ def test_card_is_valid_and_says_how_to_register(capsys: pytest.CaptureFixture[st
     assert "mteb makes its card" in capsys.readouterr().err
 
 
+def test_the_demo_is_offline_before_anything_can_look() -> None:
+    # The hub's library reads its switch when it is imported, so the command must set it before.
+    code = """
+import sys
+from evaluators import cli
+assert not {"huggingface_hub", "transformers", "mteb"} & set(sys.modules)
+cli.build_parser = lambda: sys.exit(0)
+sys.argv = ["mteb-beyond", "demo"]
+try:
+    cli.main()
+finally:
+    import huggingface_hub.constants, transformers.utils.hub
+    assert huggingface_hub.constants.HF_HUB_OFFLINE
+    assert transformers.utils.hub.is_offline_mode()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
 def test_importing_changes_no_environment_and_no_logging() -> None:
     code = """
 import logging, os, torch, mteb
@@ -268,7 +286,7 @@ def state():
     root = logging.getLogger()
     return dict(os.environ), root.handlers[:], root.level, torch.get_num_threads()
 before = state()
-import ifir_tasks, followir_tasks, tcr_tasks, hub_cards, evaluators.plugin.cli
+import ifir_tasks, followir_tasks, tcr_tasks, hub_cards, evaluators.cli
 assert state() == before, "an import of ours had an effect"
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
