@@ -67,11 +67,12 @@ def _run(parsed: argparse.Namespace) -> int:
     try:
         code: int | None = parsed.func(parsed)
         return code or 0
-    except (ValueError, KeyError, FileNotFoundError, ConnectionError, ModuleNotFoundError, StaleResultError) as error:
+    except Exception as error:
         if os.environ.get("MTEB_BEYOND_TRACEBACK"):
             raise
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
-        print(f"mteb-beyond: {message}", file=sys.stderr)
+        told = isinstance(error, ValueError | KeyError | OSError | ModuleNotFoundError | StaleResultError)
+        print(f"mteb-beyond: {'' if told else type(error).__name__ + ': '}{message}", file=sys.stderr)
         print("(set MTEB_BEYOND_TRACEBACK=1 to see where this happened)", file=sys.stderr)
         return 1
 

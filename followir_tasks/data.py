@@ -104,8 +104,8 @@ def fetch_instructir(repository: str, revision: str) -> TaskData:
 def _read_qrels(path: Path) -> dict[str, dict[str, int]]:
     out: dict[str, dict[str, int]] = {}
     problems: list[str] = []
-    with path.open(encoding="utf-8", newline="") as lines:
-        reader = csv.reader(lines, delimiter="\t")
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
         header = next(reader, [])
         if header != ["query-id", "corpus-id", "score"]:
             raise DatasetError(str(path), [f"expected the columns query-id, corpus-id and score, found {header}"])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import mteb
-
 from evaluators.metrics.robustness import robustness_at_k
 from evaluators.plugin.checks import DatasetError, column, shown
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import fingerprint
+from evaluators.plugin.mteb_internals import metadata_of
 from evaluators.plugin.results import SpecialScores
 from evaluators.plugin.sources import Source
 from evaluators.plugin.task import BeyondTask
@@ -24,7 +23,7 @@ class InstructIRRobustness(BeyondTask):
     """InstructIR: the same query under many users' instructions; the worst one counts."""
 
     data_name = "instructir"
-    metadata = mteb.get_task("InstructIR").metadata.model_copy(
+    metadata = metadata_of("InstructIR").model_copy(
         update={
             "name": "InstructIRRobustness",
             "description": "InstructIR: for each query the lowest nDCG@10 over its instructions, averaged over the "

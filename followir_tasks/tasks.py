@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import mteb
 from mteb.abstasks.task_metadata import TaskMetadata
 
 from evaluators.metrics.chance import chance_average_precision, chance_ndcg
 from evaluators.metrics.pmrr import p_mrr
 from evaluators.metrics.standard import trec_measure
 from evaluators.plugin import doubt
-from evaluators.plugin.checks import column, pointer_problems, shown
+from evaluators.plugin.checks import column, pointer_problems, shown, size_note
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import config_files, embedded_revision, is_dataset_directory
-from evaluators.plugin.mteb_internals import standard_scores
+from evaluators.plugin.mteb_internals import metadata_of, standard_scores
 from evaluators.plugin.results import SpecialScores, TaskOption
 from evaluators.plugin.sources import Source
 from evaluators.plugin.task import BeyondTask
@@ -37,18 +36,21 @@ class Subset(NamedTuple):
         upstream: mteb's task, whose dataset, revision and citation are used.
         measure: trec_eval's measure behind ``followir_score``.
         measure_name: the same as the paper's Table 2 names it.
+        n_queries, n_documents: published sizes; original and changed queries count.
     """
 
     name: str
     upstream: str
     measure: str
     measure_name: str
+    n_queries: int
+    n_documents: int
 
 
 SUBSETS = (
-    Subset("FollowIRCore17", "Core17InstructionRetrieval", "map_cut.1000", "MAP@1000"),
-    Subset("FollowIRNews21", "News21InstructionRetrieval", "ndcg_cut.5", "nDCG@5"),
-    Subset("FollowIRRobust04", "Robust04InstructionRetrieval", "map_cut.1000", "MAP@1000"),
+    Subset("FollowIRCore17", "Core17InstructionRetrieval", "map_cut.1000", "MAP@1000", 40, 19899),
+    Subset("FollowIRNews21", "News21InstructionRetrieval", "ndcg_cut.5", "nDCG@5", 64, 30921),
+    Subset("FollowIRRobust04", "Robust04InstructionRetrieval", "map_cut.1000", "MAP@1000", 104, 47492),
 )
 
 
@@ -59,6 +61,7 @@ class FollowIRTask(BeyondTask):
     """
 
     measure: ClassVar[str] = "map_cut.1000"
+    published_size: ClassVar[tuple[int, int] | None] = None
     task_options = (
         TaskOption(
             "missing_candidates",
@@ -74,8 +77,13 @@ class FollowIRTask(BeyondTask):
 
     def read(self, source: Source) -> TaskData:
         if source.directory is None:
-            return fetch_followir(source.repository, source.revision)
-        return read_followir(source.directory)
+            data = fetch_followir(source.repository, source.revision)
+        else:
+            data = read_followir(source.directory)
+        found = (len(data.queries), len(data.corpus))
+        if self.published_size is not None and found != self.published_size:
+            data.notes.append(size_note("queries", "documents", found, self.published_size))
+        return data
 
     def problems(self, data: TaskData) -> list[str]:
         out: list[str] = []
@@ -237,7 +245,7 @@ def _metadata(name: str, **more: Any) -> TaskMetadata:
 
 
 def _subset_task(subset: Subset) -> type[FollowIRTask]:
-    upstream = mteb.get_task(subset.upstream).metadata
+    upstream = metadata_of(subset.upstream)
     metadata = _metadata(
         subset.name,
         description=f"FollowIR on the data of {subset.upstream}: TREC queries under an original and a changed "
@@ -255,6 +263,7 @@ def _subset_task(subset: Subset) -> type[FollowIRTask]:
     body = {
         "metadata": metadata,
         "measure": subset.measure,
+        "published_size": (subset.n_queries, subset.n_documents),
         "data_name": upstream.dataset["path"].split("/")[-1],
         "__module__": __name__,
     }
@@ -262,6 +271,8 @@ def _subset_task(subset: Subset) -> type[FollowIRTask]:
 
 
 SUBSET_TASKS: tuple[type[FollowIRTask], ...] = tuple(_subset_task(subset) for subset in SUBSETS)
+
+globals().update({cls.__name__: cls for cls in SUBSET_TASKS})  # so that they can be pickled
 
 
 class FollowIRSample(FollowIRTask):

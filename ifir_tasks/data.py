@@ -45,7 +45,7 @@ def read_authors(directory: Path, has_levels: bool) -> TaskData:
         raise DatasetError(str(directory), ["expected exactly one file *-corpus.jsonl"])
     path = directory / QUERY_FILE
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        entries = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise DatasetError(str(path), [f"cannot be read as JSON: {error}"]) from error
     if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
@@ -207,4 +207,6 @@ def read_own(directory: Path) -> TaskData:
     data.queries = Dataset(pa.table({"id": queries["id"], "text": texts}))
     for key in queries["id"]:
         data.relevant_docs.setdefault(key, {})
+    data.side["n_instructed"] = sum(wording is not None for wording in wordings)
+    data.side["n_passages_in_file"] = len(data.corpus)
     return data

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from huggingface_hub import snapshot_download
 from mteb.abstasks.task_metadata import TaskDomain, TaskMetadata
 
-from evaluators.plugin.checks import column, shown
+from evaluators.plugin.checks import column, shown, size_note
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import embedded_revision, fingerprint, is_dataset_directory, read_config
 from evaluators.plugin.mteb_internals import standard_scores
@@ -93,11 +93,9 @@ class IFIRTask(BeyondTask):
 
     def read(self, source: Source) -> TaskData:
         directory = self._directory(source)
-        if is_dataset_directory(directory):
-            return read_own(directory)
-        data = read_authors(directory, self.has_levels)
-        if self.subset is not None:
-            self._compare_sizes(data, source.is_local)
+        own = is_dataset_directory(directory)
+        data = read_own(directory) if own else read_authors(directory, self.has_levels)
+        self._compare_sizes(data)
         return data
 
     def _directory(self, source: Source) -> Path:
@@ -107,33 +105,40 @@ class IFIRTask(BeyondTask):
                 source.repository, repo_type="dataset", revision=source.revision, allow_patterns=[f"{folder}/*"]
             )
             return Path(fetched) / folder
-        inside = source.directory / folder
-        directory = inside if inside.is_dir() else source.directory
-        if not (is_dataset_directory(directory) or (directory / QUERY_FILE).is_file()):
+        return self._local_directory(source.directory)
+
+    def _local_directory(self, given: Path) -> Path:
+        """The folder of this subset at or below a directory; another subset's data are never taken for it."""
+        folder = self.subset.folder if self.subset else ""
+        directory = given / folder if (given / folder).is_dir() else given
+        authors = (directory / QUERY_FILE).is_file()
+        if not (is_dataset_directory(directory) or authors):
             raise FileNotFoundError(
-                f"{self.metadata.name}: {source.directory} holds neither {folder or '.'}/test_data.json with a "
-                f"*-corpus.jsonl beside it (the authors' layout) nor corpus, queries and qrels as parquet"
+                f"{self.metadata.name}: {given} holds neither {folder or '.'}/test_data.json with a *-corpus.jsonl "
+                f"beside it (the authors' layout) nor corpus, queries and qrels as parquet"
+            )
+        named = [path.name for path in directory.glob("*-corpus.jsonl")]
+        if authors and self.subset is not None and named and f"{folder}-corpus.jsonl" not in named:
+            raise FileNotFoundError(
+                f"{self.metadata.name}: {directory} holds {', '.join(named)}, which is another subset than {folder}"
+            )
+        if not authors and self.data_path is None and self.subset is not None and directory.name != folder:
+            raise FileNotFoundError(
+                f"{self.metadata.name}: {given} has no folder {folder}, and is not that subset itself"
             )
         return directory
 
     def local_revision(self, directory: Path) -> str:
-        source = Source(self.data_name, directory, "", "", "")
-        inside = self._directory(source)
-        return fingerprint(inside, ("*.parquet", "*/*.parquet", "*-corpus.jsonl", "test_data.json"))
+        patterns = ("*.parquet", "*/*.parquet", "*-corpus.jsonl", "test_data.json")
+        return fingerprint(self._local_directory(directory), patterns)
 
-    def _compare_sizes(self, data: TaskData, is_local: bool) -> None:
-        assert self.subset is not None
+    def _compare_sizes(self, data: TaskData) -> None:
+        if self.subset is None:
+            return
         found = (data.side["n_instructed"], data.side["n_passages_in_file"])
         published = (self.subset.n_queries, self.subset.n_passages)
-        if found == published:
-            return
-        text = (
-            f"{found[0]} instructed queries and {found[1]} passages, while {published[0]} and {published[1]} were "
-            "published; scores are not comparable with the published ones"
-        )
-        if not is_local:
-            text = f"the repository's content has changed: {text}"
-        data.notes.append(text)
+        if found != published:
+            data.notes.append(size_note("instructed queries", "passages", found, published))
 
     def problems(self, data: TaskData) -> list[str]:
         out: list[str] = []
@@ -147,6 +152,10 @@ class IFIRTask(BeyondTask):
         without_plain = [q for q in instructed if parse_query_id(q).plain not in levels]
         if without_plain:
             out.append(f"queries: no plain query (-og) for {shown(without_plain)}")
+        expected = {1, 2, 3} if self.has_levels else {0}
+        odd = [q for q, level in levels.items() if level is not None and level not in expected]
+        if odd and self.subset is not None:
+            out.append(f"queries: levels other than {sorted(expected)}, which this subset has: {shown(odd)}")
         if levels and all(level is None for level in levels.values()):
             out.append("queries: none carries an instruction")
         if "facets" in data.side:
@@ -265,3 +274,4 @@ class IFIRSample(IFIRTask):
 
 
 SUBSET_TASKS: tuple[type[IFIRTask], ...] = tuple(_subset_task(subset) for subset in SUBSETS)
+globals().update({cls.__name__: cls for cls in SUBSET_TASKS})  # so that they can be pickled

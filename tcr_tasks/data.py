@@ -135,6 +135,9 @@ def _own_question(row: dict[str, Any], texts: dict[str, str], problems: list[str
         )
         return None
     strategies = row.get("strategies")
+    if strategies is not None and not all(isinstance(label, str) for label in strategies):
+        problems.append(f"question {key!r}: strategies must be strings, got {strategies}")
+        strategies = None
     if strategies is not None and len(strategies) != len(group):
         problems.append(f"question {key!r}: {len(strategies)} strategies for {len(group)} tables")
     labels = dict(zip(group, strategies or (), strict=False))
@@ -181,7 +184,7 @@ def group_problems(questions: Collection[Question], documents: Collection[str]) 
 
 def _records(path: Path) -> list[dict[str, Any]]:
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        read = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise DatasetError(str(path), [f"cannot be read as JSON: {error}"]) from error
     if not isinstance(read, list) or not all(isinstance(entry, dict) for entry in read):

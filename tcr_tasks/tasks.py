@@ -220,6 +220,8 @@ def _setting_task(setting: Setting) -> type[TCRTask]:
 BENCHMARK_TASKS: tuple[type[TCRTask], ...] = tuple(_setting_task(setting) for setting in SETTINGS)
 SAFE_TASK: type[TCRTask] = _setting_task(SAFE_SETTING)
 
+globals().update({cls.__name__: cls for cls in (*BENCHMARK_TASKS, SAFE_TASK)})  # so that they can be pickled
+
 
 class TCRSample(TCRTask):
     """The embedded sample: public tables, siblings by the paper's strategies, answers checked on every table."""

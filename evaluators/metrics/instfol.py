@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 _INTEGER = re.compile(r"-?[0-9]{1,9}")
-_ROUNDING = 1e-9
+# Judge scores are means of float32 values at times: closer to the maximum than this is the maximum.
+_ROUNDING = 1e-6
 
 
 def inst_fol(s_instruction: float, s_query: float, max_score: float) -> float:

@@ -23,6 +23,9 @@ from numpy.typing import NDArray
 Scores = Mapping[str, float]
 Run = Mapping[str, Scores]
 
+# Beyond 32 bits trec_eval would take another number.
+MAX_GRADE = 2**31 - 1
+
 
 def check_document_ids(ids: Mapping[str, object] | Sequence[str], query_id: str) -> None:
     """Raise a ``ValueError`` that names the query if a document id is not a string."""
@@ -78,6 +81,8 @@ def check_judgements(qrels: Mapping[str, Mapping[str, int]], run: Run) -> None:
         for doc, grade in judged.items():
             if not isinstance(grade, int | np.integer):
                 raise ValueError(f"query {query_id!r}: grade {grade!r} of document {doc!r} is not a whole number")
+            if abs(grade) > MAX_GRADE:
+                raise ValueError(f"query {query_id!r}: grade {grade!r} of document {doc!r} is beyond {MAX_GRADE}")
 
 
 def score_array(scores: Scores, query_id: str) -> NDArray[np.float64]:

@@ -30,8 +30,8 @@ def trec_measure(run: Run, qrels: Mapping[str, Mapping[str, int]], measure: str)
             if not is_plain_text("".join((query_id, *ids))):
                 bad = next(i for i in (query_id, *ids) if not is_plain_text(i))
                 raise ValueError(f"query {query_id!r}: the id {bad!r} holds a character that trec_eval cannot take")
-    measured = pytrec_eval.RelevanceEvaluator({q: dict(judged) for q, judged in qrels.items()}, {measure}).evaluate(
-        {q: {d: float(s) for d, s in run[q].items()} for q in qrels}
-    )
+    measured = pytrec_eval.RelevanceEvaluator(
+        {q: {d: int(g) for d, g in judged.items()} for q, judged in qrels.items()}, {measure}
+    ).evaluate({q: {d: float(s) for d, s in run[q].items()} for q in qrels})
     key = measure.replace(".", "_")
     return {q: float(measured[q][key]) if run[q] else 0.0 for q in qrels}

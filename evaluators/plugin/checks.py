@@ -8,6 +8,7 @@ from typing import Any
 
 from datasets import Dataset
 
+from evaluators.metrics.ranking import MAX_GRADE
 from evaluators.metrics.standard import is_plain_text
 
 # Enough to see the pattern of a fault without burying the other faults.
@@ -29,6 +30,14 @@ def shown(ids: Iterable[Any]) -> str:
     text = ", ".join(repr(i) for i in listed[:SHOWN_PER_FAULT])
     more = len(listed) - SHOWN_PER_FAULT
     return text + (f" and {more} more" if more > 0 else "")
+
+
+def size_note(first: str, second: str, found: tuple[int, int], published: tuple[int, int]) -> str:
+    """The sentence that says that data are not the whole of what was published."""
+    return (
+        f"{found[0]} {first} and {found[1]} {second}, while {published[0]} and {published[1]} were published: this is "
+        "a subset or another edition, and its scores are not comparable with the published ones"
+    )
 
 
 def column(table: Dataset, name: str) -> Iterator[Any]:
@@ -102,6 +111,9 @@ def retrieval_problems(
     negative = [(q, d) for q, docs in relevant_docs.items() for d, grade in docs.items() if grade < 0]
     if negative:
         out.append(f"qrels: {len(negative)} negative grades, as (query, document): {shown(negative)}")
+    huge = [(q, d) for q, docs in relevant_docs.items() for d, grade in docs.items() if grade > MAX_GRADE]
+    if huge:
+        out.append(f"qrels: {len(huge)} grades beyond {MAX_GRADE}, as (query, document): {shown(huge)}")
     if "instruction" in queries.column_names:
         blank = [
             q

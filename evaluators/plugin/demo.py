@@ -74,15 +74,17 @@ def demo(output: str, models: Sequence[str] | None) -> int:
             co2_tracker=False,
         )
         for task in result.task_results:
-            found.setdefault(task.task_name, {})[_column(meta)] = task.scores["test"][0]
-    console.print(_table(found, [_column(meta) for meta in metas]))
+            found.setdefault(task.task_name, {})[_column(meta, metas)] = task.scores["test"][0]
+    console.print(_table(found, [_column(meta, metas) for meta in metas]))
     console.print(f"result files of mteb: {folder / 'results'}")
     console.print(f"predictions and per-query tables: {folder / 'predictions'}")
     return 0
 
 
-def _column(meta: ModelMeta) -> str:
-    return str(meta.name)
+def _column(meta: ModelMeta, metas: Sequence[ModelMeta]) -> str:
+    """The model's name, with its revision where another model has the same name."""
+    shared = sum(other.name == meta.name for other in metas) > 1
+    return f"{meta.name} {str(meta.revision)[:8]}" if shared else str(meta.name)
 
 
 def _table(found: Mapping[str, Mapping[str, Mapping[str, Any]]], columns: Sequence[str]) -> Table:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluators.metrics.ranking import Run, check_k, score_array, top
+from evaluators.metrics.ranking import check_k, top
 from evaluators.plugin.checks import shown
 
 
@@ -19,35 +20,37 @@ class FirstStage:
     Attributes:
         model: mteb's record of the model that made them (``model_name``, ``revision``).
         top_k: how many are kept per query.
-        run: all its saved scores.
+        candidates: query id -> its ``top_k`` best documents, cut by (score, document id).
     """
 
     model: dict[str, Any]
     top_k: int
-    run: Run
+    candidates: dict[str, list[str]]
 
     @property
     def name(self) -> str:
-        """``model@revision:top_k``: what a result is filed under."""
-        return f"{self.model['model_name']}@{self.model['revision']}:{self.top_k}"
+        """``model@revision:top_k#fingerprint`` of the candidates: what a result is filed under.
 
-    def candidates(self, queries: Collection[str], documents: Collection[str]) -> dict[str, list[str]]:
-        """The ``top_k`` best documents of each query, cut by (score, document id).
+        The fingerprint tells runs of one model apart, such as runs with other task options or data.
+        """
+        digest = hashlib.sha256(json.dumps(self.candidates, sort_keys=True).encode()).hexdigest()[:8]
+        return f"{self.model['model_name']}@{self.model['revision']}:{self.top_k}#{digest}"
+
+    def check(self, queries: Collection[str], documents: Collection[str]) -> None:
+        """Check that every query has candidates and every candidate exists.
 
         Raises:
             ValueError: naming queries without candidates, or candidates that are not in the corpus.
         """
-        lacking = sorted(q for q in queries if not self.run.get(q))
+        lacking = sorted(q for q in queries if not self.candidates.get(q))
         if lacking:
             raise ValueError(f"first stage {self.name}: no candidates for {len(lacking)} queries: {shown(lacking)}")
-        kept = {q: top(self.run[q], self.top_k, q) for q in queries}
-        strangers = [(q, d) for q, docs in kept.items() for d in docs if d not in documents]
+        strangers = [(q, d) for q in queries for d in self.candidates[q] if d not in documents]
         if strangers:
             raise ValueError(
                 f"first stage {self.name}: {len(strangers)} candidates are not in the corpus, as (query, document): "
                 f"{shown(strangers)}; its predictions come from other data"
             )
-        return kept
 
 
 def read_first_stage(path: Path, subset: str, split: str, top_k: int) -> FirstStage:
@@ -63,7 +66,7 @@ def read_first_stage(path: Path, subset: str, split: str, top_k: int) -> FirstSt
         raise FileNotFoundError(f"no saved predictions of a first stage at {path}")
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read as JSON: {error}") from error
     model = saved.get("mteb_model_meta") if isinstance(saved, dict) else None
     if not (isinstance(model, dict) and {"model_name", "revision"} <= model.keys()):
@@ -72,11 +75,12 @@ def read_first_stage(path: Path, subset: str, split: str, top_k: int) -> FirstSt
     run = splits.get(split) if isinstance(splits, dict) else None
     if not isinstance(run, dict):
         raise ValueError(f"{path} holds no predictions for subset {subset!r} and split {split!r}")
+    candidates: dict[str, list[str]] = {}
     for query, scores in run.items():
         if not isinstance(scores, dict):
             raise ValueError(f"{path}: the predictions of query {query!r} are not scores by document")
         try:
-            score_array(scores, query)
+            candidates[query] = top(scores, k, query)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
-    return FirstStage(model, k, run)
+    return FirstStage(model, k, candidates)

@@ -50,7 +50,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line.decode("utf-8"))
+                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
             except ValueError as error:  # of decoding or of JSON
                 raise DatasetError(str(path), [f"line {number} is not JSON in UTF-8: {error}"]) from error
             if not isinstance(row, dict):

@@ -6,13 +6,14 @@ import copy
 import hashlib
 import importlib.util
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import mteb
 from huggingface_hub.repocard import metadata_load
 from mteb.models import ModelMeta
+from mteb.models.hybrid_wrappers import HybridSearch
 
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.mteb_internals import register_model, resolve_local_loader, wrapped_model
@@ -22,7 +23,17 @@ MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 BM25 = "mteb/baseline-bm25s"
 # What decides a model's numbers: weights, tokenizer and configuration, but not its README.
-_MODEL_FILES = ("**/*.safetensors", "**/*.bin", "**/*.json", "**/*.txt", "**/*.model")
+_MODEL_FILES = (
+    "**/*.safetensors",
+    "**/*.bin",
+    "**/*.json",
+    "**/*.txt",
+    "**/*.model",
+    "**/*.py",
+    "**/*.pt",
+    "**/*.onnx",
+)
+_NO_NAME, _NO_REVISION = "no_model_name/available", "no_revision_available"
 _NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -40,21 +51,29 @@ def register_local_model(directory: str | Path) -> ModelMeta:
     path = Path(directory).expanduser().resolve()
     if not any((path / name).is_file() for name in ("config.json", "modules.json")):
         raise FileNotFoundError(f"{path} holds no model: neither config.json nor modules.json is there")
+    load, model_type = _loader_of(path)
+    meta = ModelMeta.create_empty(
+        {
+            "loader": load,
+            "name": _name_of(path),
+            "revision": fingerprint(path, _MODEL_FILES),
+            "model_type": [model_type],
+            "languages": ["eng-Latn"],
+        }
+    )
+    register_model(meta)
+    register_model(meta, str(path))
+    return meta
+
+
+def _loader_of(path: Path) -> tuple[Callable[..., Any], str]:
+    """A loader in mteb's form for a model directory, and the kind of model it loads."""
     wrapper, model_type = resolve_local_loader(path)
 
     def load(name: str, revision: str | None = None, **kwargs: Any) -> Any:
         return wrapper(str(path), **kwargs)
 
-    return _register(load, model_type, _name_of(path), fingerprint(path, _MODEL_FILES), str(path))
-
-
-def _register(load: Any, model_type: str, name: str, revision: str, key: str) -> ModelMeta:
-    meta = ModelMeta.create_empty(
-        {"loader": load, "name": name, "revision": revision, "model_type": [model_type], "languages": ["eng-Latn"]}
-    )
-    register_model(meta)
-    register_model(meta, key)
-    return meta
+    return load, model_type
 
 
 def bundled_minilm() -> ModelMeta:
@@ -75,12 +94,7 @@ def bundled_minilm() -> ModelMeta:
         found = hashlib.file_digest(handle, "sha256").hexdigest()
     if found != MINILM_SHA256:
         raise ValueError(f"{weights} has the SHA-256 {found}, expected {MINILM_SHA256}: not the published weights")
-    wrapper, _ = resolve_local_loader(path)
-
-    def load(name: str, revision: str | None = None, **kwargs: Any) -> Any:
-        return wrapper(str(path), **kwargs)
-
-    meta: ModelMeta = mteb.get_model_meta(MINILM).model_copy(update={"loader": load})
+    meta: ModelMeta = mteb.get_model_meta(MINILM).model_copy(update={"loader": _loader_of(path)[0]})
     register_model(meta)
     return meta
 
@@ -124,16 +138,70 @@ def with_variant(model: Any, task: BeyondTask) -> Any:
     if isinstance(model, ModelMeta):
         return variant_meta(model, variant)
     wrapped, meta = wrapped_model(model)
-    if not variant:
+    return _recorded(wrapped, meta, variant) if variant else wrapped
+
+
+def identified(model: Any) -> Any:
+    """The model, with a record that no other model shares.
+
+    mteb files every model without a name as ``no_model_name/available``, and hybrids by the names of their parts, so
+    that the second would be answered with the first one's results. Here a model without a name or a revision gets
+    them from its weights, and a hybrid states its parts and how it joins them.
+
+    Raises:
+        ValueError: if a model has no name or revision and no weights to tell it by.
+    """
+    if isinstance(model, ModelMeta):
+        return model
+    wrapped, meta = wrapped_model(model)
+    if isinstance(wrapped, HybridSearch):
+        parts = [m.mteb_model_meta for m in wrapped.wrapped_models]
+        joined = {
+            "models": " ".join(f"{m.name}@{m.revision}" for m in parts),
+            "weights": [float(w) for w in wrapped.weights],
+            "rrf_k": wrapped.rrf_k,
+            "sub_model_top_k": wrapped.sub_model_top_k,
+        }
+        return _recorded(wrapped, meta, joined)
+    nameless, without_revision = meta.name in (None, _NO_NAME), meta.revision in (None, _NO_REVISION)
+    if not (nameless or without_revision):
         return wrapped
+    weights = _weights_fingerprint(getattr(wrapped, "model", None))
+    if weights is None:
+        raise ValueError(
+            f"the model {meta.name!r} at {meta.revision!r} needs a name and a revision in its `mteb_model_meta`, or it "
+            "would share result files with other such models"
+        )
+    kind = type(wrapped.model).__name__
+    name = f"local/{kind}-{weights[:8]}" if nameless else meta.name
+    return _recorded(wrapped, meta.model_copy(update={"name": name, "revision": weights}), {})
+
+
+def _recorded(wrapped: Any, meta: ModelMeta, experiment: Mapping[str, Any]) -> Any:
+    """A copy of the model whose record has these experiment arguments too."""
+    arguments = {**(meta.experiment_kwargs or {}), **experiment} or None
+    recorded = meta.model_copy(update={"experiment_kwargs": arguments})
     changed = copy.copy(wrapped)
-    recorded = meta.model_copy(update={"experiment_kwargs": {**(meta.experiment_kwargs or {}), **variant}})
     try:
         changed.mteb_model_meta = recorded
     except AttributeError:  # a property without setter, as mteb's protocols define it
         kind = type(wrapped)
         changed.__class__ = type(kind.__name__, (kind,), {"mteb_model_meta": recorded, "__module__": kind.__module__})
     return changed
+
+
+def _weights_fingerprint(module: Any) -> str | None:
+    """A hash of a torch module's parameters and buffers, or ``None`` if it is no such module."""
+    import torch
+
+    if not isinstance(module, torch.nn.Module):
+        return None
+    digest = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        if isinstance(tensor, torch.Tensor):
+            content = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\0".encode() + content)
+    return digest.hexdigest()[:40]
 
 
 def _name_of(path: Path) -> str:

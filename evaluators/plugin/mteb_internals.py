@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from datasets import Dataset
 from mteb._create_dataloaders import _corpus_to_dict, _retrieval_texts
 from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores, make_score_dict
 from mteb.abstasks import AbsTask
+from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.benchmarks.benchmark import Benchmark
 from mteb.cli.build_cli import build_cli
 from mteb.models import CrossEncoderProtocol, EncoderProtocol, ModelMeta
@@ -34,6 +35,7 @@ _evaluate_module: Any = importlib.import_module("mteb.evaluate")
 __all__ = [
     "document_texts",
     "is_cross_encoder",
+    "metadata_of",
     "mteb_parser",
     "problems",
     "query_texts",
@@ -44,6 +46,7 @@ __all__ = [
     "standard_scores",
     "sub_commands",
     "sub_parsers_action",
+    "with_precision",
     "wrapped_model",
 ]
 
@@ -57,6 +60,10 @@ def problems() -> list[str]:
         (isinstance(MODEL_REGISTRY, dict), "mteb.models.model_implementations.MODEL_REGISTRY is a dict"),
         (callable(getattr(ModelMeta, "_resolve_loader", None)), "ModelMeta._resolve_loader exists"),
         (callable(getattr(_evaluate_module, "_sanitize_model", None)), "mteb.evaluate._sanitize_model exists"),
+        (
+            callable(getattr(_evaluate_module, "_apply_precision_to_meta", None)),
+            "mteb.evaluate._apply_precision_to_meta exists",
+        ),
     ]
     for name in ("_build_registry", "_build_aliases_registry"):
         function = getattr(_lookup_module, name, None)
@@ -81,7 +88,10 @@ def register_tasks(classes: Sequence[type[AbsTask]]) -> None:
         known = registry.get(name)
         if known is cls:
             continue
-        if known is not None:
+        if known is not None and (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__):
+            # The same class of a reloaded module takes its predecessor's place.
+            _tasks_module.TASK_LIST = tuple(t for t in _tasks_module.TASK_LIST if t is not known)
+        elif known is not None:
             raise ValueError(
                 f"cannot register {cls.__module__}.{cls.__qualname__}: mteb {mteb.__version__} already has a task "
                 f"named {name!r} ({known.__module__}.{known.__qualname__}); choose another name"
@@ -89,7 +99,8 @@ def register_tasks(classes: Sequence[type[AbsTask]]) -> None:
         registry[name] = cls  # in place: other modules of mteb hold the same object
         _tasks_module.TASK_LIST = (*_tasks_module.TASK_LIST, cls)
         for original in cls.metadata.adapted_from or ():
-            _tasks_module._SIMILAR_TASKS.setdefault(original, []).append(name)
+            similar = _tasks_module._SIMILAR_TASKS.setdefault(original, [])
+            similar.extend([name] if name not in similar else [])
 
 
 def register_benchmark(benchmark: Benchmark) -> None:
@@ -98,15 +109,27 @@ def register_benchmark(benchmark: Benchmark) -> None:
     Raises:
         ValueError: if mteb already has another benchmark of that name.
     """
+
+    def names(of: Benchmark) -> list[str]:
+        return [task.metadata.name for task in of.tasks]
+
     known = _lookup_module._build_registry().get(benchmark.name)
+    attribute = f"mteb_beyond:{benchmark.name}"
     if known is benchmark:
         return
-    if known is not None:
+    reloaded = known is getattr(_benchmarks_module, attribute, None)
+    if known is not None and not (reloaded and names(known) == names(benchmark)):
         raise ValueError(f"mteb {mteb.__version__} already has a benchmark named {benchmark.name!r}")
     # mteb collects benchmarks from this module's attributes, whatever they are called.
-    setattr(_benchmarks_module, f"mteb_beyond:{benchmark.name}", benchmark)
+    setattr(_benchmarks_module, attribute, benchmark)
     _lookup_module._build_registry.cache_clear()
     _lookup_module._build_aliases_registry.cache_clear()
+
+
+def metadata_of(task: str) -> TaskMetadata:
+    """The metadata of one of mteb's tasks, without creating the task, which would set random seeds."""
+    metadata: TaskMetadata = _tasks_module._TASKS_REGISTRY[task].metadata
+    return metadata
 
 
 def register_model(meta: ModelMeta, key: str | None = None) -> None:
@@ -143,6 +166,12 @@ def wrapped_model(model: Any) -> tuple[Any, ModelMeta]:
     """A model as mteb will run it, in mteb's wrapper where it needs one, and its record."""
     wrapped, meta, _, _ = _evaluate_module._sanitize_model(model)
     return wrapped, meta
+
+
+def with_precision(meta: ModelMeta, encode_kwargs: Mapping[str, Any]) -> ModelMeta:
+    """The record under which mteb files a run with these arguments: a precision makes another experiment."""
+    recorded: ModelMeta = _evaluate_module._apply_precision_to_meta(meta, dict(encode_kwargs))
+    return recorded
 
 
 def mteb_parser() -> argparse.ArgumentParser:

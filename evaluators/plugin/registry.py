@@ -54,6 +54,8 @@ def register(tasks: Sequence[type[BeyondTask]], benchmarks: Sequence[Benchmark] 
         ValueError: if mteb already has a task or benchmark of such a name.
     """
     register_tasks(tasks)
+    new = {t.metadata.name for t in tasks}
+    _registered[:] = [t for t in _registered if t.metadata.name not in new or t in tasks]
     _registered.extend(t for t in tasks if t not in _registered)
     for benchmark in (*benchmarks, _SAMPLES):
         register_benchmark(benchmark)

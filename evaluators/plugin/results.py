@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+_PROVENANCE = "mteb_beyond"
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,22 @@ class SpecialScores:
     per_query: dict[str, dict[str, Any]]
 
 
-def write_per_query(path: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write one row per query: ``query-id`` and the special scores; a value that a query lacks is null."""
+def write_per_query(path: Path, rows: Mapping[str, Mapping[str, Any]], provenance: Mapping[str, Any]) -> None:
+    """Write one row per query: ``query-id`` and the special scores; a value that a query lacks is null.
+
+    ``provenance`` goes into the file's schema metadata.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     columns: list[str] = list(dict.fromkeys(name for row in rows.values() for name in row))
     table: dict[str, Sequence[Any]] = {"query-id": list(rows)}
     for name in columns:
         table[name] = [row.get(name) for row in rows.values()]
-    pq.write_table(pa.table(table), path)
+    pq.write_table(pa.table(table).replace_schema_metadata({_PROVENANCE: json.dumps(provenance)}), path)
+
+
+def read_provenance(path: Path) -> dict[str, Any]:
+    """What :func:`write_per_query` was told, or an empty dictionary if there is no such file or it says nothing."""
+    if not path.is_file():
+        return {}
+    found = (pq.read_schema(path).metadata or {}).get(_PROVENANCE.encode())
+    return dict(json.loads(found)) if found else {}

@@ -14,8 +14,9 @@ from mteb.cache import ResultCache
 from mteb.models import ModelMeta
 from mteb.results import ModelResult, TaskResult
 
-from evaluators.plugin.models import with_variant
-from evaluators.plugin.mteb_internals import wrapped_model
+from evaluators.plugin.models import identified, with_variant
+from evaluators.plugin.mteb_internals import with_precision, wrapped_model
+from evaluators.plugin.results import read_provenance
 from evaluators.plugin.task import RECORD_KEY, BeyondTask
 
 logger = logging.getLogger(__name__)
@@ -73,10 +74,17 @@ def set_aside_stale_results(
         path = cache.get_task_result_path(name, meta)
         if not path.is_file():
             continue
-        reason = stale_reason(task, TaskResult.from_disk(path))
+        try:
+            reason = stale_reason(task, TaskResult.from_disk(path))
+        except (ValueError, TypeError, AttributeError, KeyError) as error:  # cut short, or no result at all
+            reason = f"it cannot be read ({type(error).__name__}: {error})"
         if reason is None and prediction_folder is not None:
             wanted = prediction_folder / task.prediction_file_name
-            reason = None if wanted.is_file() else f"predictions were asked for and {wanted} does not exist"
+            saved_with = read_provenance(task.per_query_file(prediction_folder))
+            if not wanted.is_file():
+                reason = f"predictions were asked for and {wanted} does not exist"
+            elif saved_with != task.provenance():
+                reason = f"predictions were asked for, and those at {wanted} come from other data, options or versions"
         if reason is None:
             continue
         if overwrite_strategy in FROZEN_STRATEGIES:
@@ -107,7 +115,8 @@ def evaluate(
     """``mteb.evaluate``, made safe for this project's tasks.
 
     Cached results that no longer hold are computed again, task options are recorded in the model's record (so that
-    their results are filed apart), and predictions go into a folder of the model's own.
+    their results are filed apart), predictions go into a folder of the model's own, and a model without a name or
+    revision gets one from its weights.
 
     Args:
         model: what ``mteb.evaluate`` takes.
@@ -122,8 +131,8 @@ def evaluate(
         StaleResultError: as :func:`set_aside_stale_results`.
     """
     listed: Sequence[AbsTask] = [tasks] if isinstance(tasks, AbsTask) else list(tasks)
-    model = _for_tasks(model, listed)
-    _, meta = wrapped_model(model)
+    model = _for_tasks(identified(model), listed)
+    meta = with_precision(wrapped_model(model)[1], kwargs.get("encode_kwargs") or {})
     cache = ResultCache(output_folder)
     folder = None if prediction_folder is None else prediction_folder_of(Path(prediction_folder), meta)
     set_aside_stale_results(listed, meta, cache, overwrite_strategy, folder)

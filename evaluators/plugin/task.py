@@ -20,7 +20,7 @@ from evaluators.plugin.checks import DatasetError, column, retrieval_problems, s
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.first_stage import FirstStage, read_first_stage
-from evaluators.plugin.results import SpecialScores, TaskOption, write_per_query
+from evaluators.plugin.results import SpecialScores, TaskOption, read_provenance, write_per_query
 from evaluators.plugin.sources import Source, choose_source
 
 logger = logging.getLogger(__name__)
@@ -57,6 +57,7 @@ class BeyondTask(AbsTaskRetrieval):
     first_stage: FirstStage | None = None
 
     data: TaskData | None = None
+    _loaded_with: tuple[Any, ...] = ()
     _model: Any = None
     _prediction_folder: Path | None = None
 
@@ -120,6 +121,7 @@ class BeyondTask(AbsTaskRetrieval):
             ValueError, FileNotFoundError: if the first stage's predictions do not fit or are not there.
         """
         if self.data_loaded:
+            self._require_loaded_as_set()
             return
         self.option_values()
         with (timer or TimingStack())("Data loading", log_message=f"Loading dataset {self.metadata.name}..."):
@@ -130,6 +132,16 @@ class BeyondTask(AbsTaskRetrieval):
             except (ValueError, FileNotFoundError):
                 self.unload_data()
                 raise
+
+    def _loading_settings(self) -> tuple[Any, ...]:
+        return self.data_path, self.first_stage_predictions, self.first_stage_top_k
+
+    def _require_loaded_as_set(self) -> None:
+        if self._loaded_with != self._loading_settings():
+            raise ValueError(
+                f"{self.metadata.name}: data_path or the first stage changed after the data were loaded; call "
+                "unload_data() first, so that the new setting takes effect"
+            )
 
     def _read_checked(self) -> None:
         source = self.source()
@@ -152,6 +164,7 @@ class BeyondTask(AbsTaskRetrieval):
         }
         revision = source.revision if source.directory is None else self.local_revision(source.directory)
         self.describe(revision)
+        self._loaded_with = self._loading_settings()
         self.data_loaded = True
 
     def describe(self, revision: str) -> None:
@@ -192,8 +205,9 @@ class BeyondTask(AbsTaskRetrieval):
         if self.data.top_ranked is not None:
             raise ValueError(f"{self.metadata.name} has candidates of its own; it takes no first stage")
         parts = self.dataset["default"][SPLIT]
-        candidates = first_stage.candidates(parts["queries"]["id"], set(column(parts["corpus"], "id")))
-        parts["top_ranked"] = candidates
+        queries = list(parts["queries"]["id"])
+        first_stage.check(queries, set(column(parts["corpus"], "id")))
+        parts["top_ranked"] = {q: first_stage.candidates[q] for q in queries}
         self._top_k = first_stage.top_k
         self._previous_results_model_meta = first_stage.model
         self.first_stage = first_stage
@@ -202,6 +216,8 @@ class BeyondTask(AbsTaskRetrieval):
     def _read_first_stage(self, path: str | Path, top_k: int) -> FirstStage:
         given = Path(path)
         file = given / self.prediction_file_name if given.is_dir() else given
+        if file.name.endswith("_predictions.json") and file.name != self.prediction_file_name:
+            raise ValueError(f"{file} holds the predictions of another task than {self.metadata.name}")
         return read_first_stage(file, "default", SPLIT, top_k)
 
     # ---- options and records ---------------------------------------------------------------------------------
@@ -227,7 +243,7 @@ class BeyondTask(AbsTaskRetrieval):
 
     def _run_options(self) -> dict[str, str]:
         first_stage = self.first_stage
-        if first_stage is None and self.first_stage_predictions is not None:
+        if first_stage is None and self.first_stage_predictions is not None and not self.data_loaded:
             first_stage = self._read_first_stage(self.first_stage_predictions, self.first_stage_top_k)
         return self.option_values() | ({"first_stage": first_stage.name} if first_stage else {})
 
@@ -239,6 +255,11 @@ class BeyondTask(AbsTaskRetrieval):
             "options": self._run_options(),
         }
 
+    def provenance(self) -> dict[str, Any]:
+        """What saved predictions and per-query tables come from: the record and the data's revision."""
+        revision = self.metadata.revision if self.data_loaded else self.current_revision()
+        return {"revision": revision, **self.record()}
+
     # ---- evaluation ------------------------------------------------------------------------------------------
 
     def prepare_queries(self, model: Any, queries: Any) -> Any:
@@ -248,6 +269,7 @@ class BeyondTask(AbsTaskRetrieval):
     def _evaluate_subset(
         self, model: Any, data_split: RetrievalSplitData, *, prediction_folder: Path | None = None, **kwargs: Any
     ) -> Any:
+        self._require_loaded_as_set()
         self._require_recorded_variant(model)
         self.describe(self.metadata.revision)  # an option may have been set since the data were loaded
         if prediction_folder is not None:
@@ -278,17 +300,23 @@ class BeyondTask(AbsTaskRetrieval):
         parts = self.dataset[hf_subset][hf_split]
         self._check_run(results, parts)
         special = self.special_scores(results, self.data)
-        figures: dict[str, Any] = {"tied_top_share": doubt.tie_share(results)}
+        figures: dict[str, Any] = {
+            "tied_top_share": doubt.tie_share(results),
+            "n_documents_in_shortest_ranking": min(map(len, results.values())),
+        }
         if parts["top_ranked"] is not None:
             figures["n_missing_candidates"] = sum(doubt.missing_candidates(results, parts["top_ranked"]).values())
         if self._model is not None:
             queries = self.prepare_queries(self._model, parts["queries"])
             figures |= doubt.length_figures(self._model, parts["corpus"], queries)
         if self._prediction_folder is not None:
-            write_per_query(
-                Path(self._prediction_folder) / f"{self.metadata.name}_per_query.parquet", special.per_query
-            )
-        return figures | special.scores | self.data.counts | {RECORD_KEY: self.record()}
+            write_per_query(self.per_query_file(self._prediction_folder), special.per_query, self.provenance())
+        record = self.record() | ({"notes": self.data.notes} if self.data.notes else {})
+        return figures | special.scores | self.data.counts | {RECORD_KEY: record}
+
+    def per_query_file(self, folder: str | Path) -> Path:
+        """Where the table of scores per query lies in a prediction folder."""
+        return Path(folder) / f"{self.metadata.name}_per_query.parquet"
 
     def _check_run(self, run: Mapping[str, Mapping[str, float]], parts: RetrievalSplitData) -> None:
         """A ranking that lacks a query or holds unusable scores must not become a number."""
@@ -299,8 +327,19 @@ class BeyondTask(AbsTaskRetrieval):
                 f"{self.metadata.name}: the model returned no document for {len(lacking)} queries: {shown(lacking)}; "
                 "let it return at least one document for every query, with a low score if nothing fits"
             )
+        queries, documents = set(parts["queries"]["id"]), set(column(parts["corpus"], "id"))
+        strangers = [q for q in run if q not in queries]
+        if strangers:
+            raise ValueError(
+                f"{self.metadata.name}: the model ranked queries that it was not given: {shown(strangers)}"
+            )
         for query, scores in run.items():
             score_array(scores, query)
+            unknown = scores.keys() - documents
+            if unknown:
+                raise ValueError(
+                    f"query {query!r}: the model ranked documents that do not exist: {shown(sorted(unknown))}"
+                )
 
     def _require_recorded_variant(self, model: Any) -> None:
         recorded = {
@@ -327,3 +366,6 @@ class BeyondTask(AbsTaskRetrieval):
                 f"{path} holds the predictions of {owner.get('model_name')!r} at {owner.get('revision')!r}; those of "
                 f"{meta.name!r} at {meta.revision!r} need a folder of their own"
             )
+        other = read_provenance(self.per_query_file(folder)).get("options", self._run_options())
+        if other != (now := self._run_options()):
+            raise ValueError(f"{path} holds predictions made with {other}; those with {now} need a folder of their own")
