@@ -121,6 +121,7 @@ def run(args: argparse.Namespace, mteb_run: Any) -> int:
 
     import mteb
     from mteb.cache import ResultCache
+    from mteb.results import TaskResult
 
     from evaluators.plugin.models import resolve_model, variant_meta
     from evaluators.plugin.mteb_internals import register_model
@@ -129,6 +130,8 @@ def run(args: argparse.Namespace, mteb_run: Any) -> int:
 
     if not args.model:
         raise ValueError("name a model with -m: a name that mteb knows, a hub name, or a directory")
+    if not (args.benchmarks or args.tasks or args.task_types or args.categories or args.languages):
+        raise ValueError("name tasks with -t or a benchmark with -b, for instance -b 'Beyond(sample)'")
     if args.benchmarks:
         tasks = [t for b in mteb.get_benchmarks(names=args.benchmarks) for t in b.tasks]
     else:
@@ -155,6 +158,14 @@ def run(args: argparse.Namespace, mteb_run: Any) -> int:
     folder = None if args.prediction_folder is None else Path(args.prediction_folder)
     set_aside_stale_results(tasks, meta, ResultCache(args.output_folder), strategy, folder)
     mteb_run(args)
+    cache = ResultCache(args.output_folder)
+    for task in tasks:
+        path = cache.get_task_result_path(task.metadata.name, meta)
+        if isinstance(task, BeyondTask) and path.is_file():
+            score = TaskResult.from_disk(path).get_score()
+            print(f"{task.metadata.name}: {task.metadata.main_score} = {score:.4f} ({path})")
+    if folder is not None:
+        print(f"predictions and scores per query: {folder}")
     return 0
 
 
@@ -182,6 +193,10 @@ def _set_options(args: argparse.Namespace, tasks: Sequence[Any]) -> None:
         if args.first_stage_top_k < 1:
             raise ValueError(f"--first-stage-top-k must be at least 1, got {args.first_stage_top_k}")
         for cls in {type(t) for t in tasks}:
+            if issubclass(cls, BeyondTask) and cls.metadata.type == "InstructionReranking":
+                raise ValueError(
+                    f"--first-stage does not concern {cls.__name__}, which has candidates; run it separately"
+                )
             if not issubclass(cls, BeyondTask):
                 raise ValueError(f"--first-stage works with this project's tasks only, not with {cls.__name__}")
             cls.first_stage_predictions = args.first_stage

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import mteb
-
 from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.dataset import is_dataset_directory
 from evaluators.plugin.mteb_internals import document_texts, query_texts
@@ -28,7 +26,9 @@ def tasks_for(target: str) -> list[BeyondTask]:
         raise ValueError(f"{target!r} is neither a directory nor one of our tasks: {', '.join(sorted(by_name))}")
     found: list[BeyondTask] = []
     for cls in registered_tasks():
-        if cls.embedded is None and cls.recognises(path.resolve()):
+        # In the project's layout a directory is of a family, not of one published subset: the sample's class, which
+        # expects no published sizes, reads it. The authors' layouts belong to their subsets.
+        if (cls.embedded is not None) == is_dataset_directory(path) and cls.recognises(path.resolve()):
             task = cls()
             task.data_path = path
             found.append(task)
@@ -38,8 +38,7 @@ def tasks_for(target: str) -> list[BeyondTask]:
             f"{path} holds {what}: expected corpus, queries and qrels as parquet with what the family adds (groups, "
             "qrel_diff, levelled query ids), or the authors' files of IFIR, TCR-Bench or InstructIR"
         )
-    # A directory in the project's layout fits every setting of its family; one task says all there is to say.
-    return found[:1] if is_dataset_directory(path) else found
+    return found
 
 
 def check(target: str) -> int:
@@ -69,10 +68,7 @@ def check(target: str) -> int:
 
 def show(task_name: str, query: str | None, n_documents: int) -> int:
     """Print the exact text a model gets for a query, its relevant documents and what the family adds."""
-    tasks = tasks_for(task_name) if Path(task_name).is_dir() else [mteb.get_task(task_name)]
-    task = tasks[0]
-    if not isinstance(task, BeyondTask):
-        raise ValueError(f"{task_name} is a task of mteb itself; this shows ours")
+    task = tasks_for(task_name)[0]
     task.load_data()
     assert task.data is not None
     data = task.data

@@ -109,6 +109,10 @@ def resolve_model(name: str, revision: str | None = None) -> ModelMeta:
         if revision is not None:
             raise ValueError(f"{name} is a local directory; its revision is its fingerprint, not {revision!r}")
         return register_local_model(name)
+    if name.startswith((".", "/", "~")) or "\\" in name:
+        raise FileNotFoundError(
+            f"{name} is not a directory (a model is a directory, a name that mteb knows or a hub name)"
+        )
     return mteb.get_model_meta(name, revision, fetch_from_hf=True)
 
 

@@ -20,8 +20,9 @@ from evaluators.plugin.checks import DatasetError, column, retrieval_problems, s
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.first_stage import FirstStage, read_first_stage
+from evaluators.plugin.mteb_internals import is_cross_encoder
 from evaluators.plugin.results import SpecialScores, TaskOption, read_provenance, write_per_query
-from evaluators.plugin.sources import Source, choose_source
+from evaluators.plugin.sources import DATA_VARIABLE, Source, choose_source
 
 logger = logging.getLogger(__name__)
 
@@ -133,6 +134,17 @@ class BeyondTask(AbsTaskRetrieval):
                 self.unload_data()
                 raise
 
+    def _predictions_below(self, folder: Path) -> Path:
+        """This task's predictions in a folder, or below it if there is only one such file."""
+        direct = folder / self.prediction_file_name
+        found = [direct] if direct.is_file() else sorted(folder.rglob(self.prediction_file_name))
+        if len(found) > 1:
+            listed = "\n  ".join(str(f.parent) for f in found)
+            raise ValueError(
+                f"{self.metadata.name}: {folder} holds several models' predictions; name one of\n  {listed}"
+            )
+        return found[0] if found else direct
+
     def _loading_settings(self) -> tuple[Any, ...]:
         return self.data_path, self.first_stage_predictions, self.first_stage_top_k
 
@@ -145,7 +157,18 @@ class BeyondTask(AbsTaskRetrieval):
 
     def _read_checked(self) -> None:
         source = self.source()
-        data = self.read(source)
+        try:
+            data = self.read(source)
+        except DatasetError:
+            raise
+        except Exception as error:
+            if source.is_local:
+                raise
+            raise ConnectionError(
+                f"{self.metadata.name}: put its data into a folder named {source.name!r} and set {DATA_VARIABLE} to "
+                f"the folder that holds it, or set data_path: {source.repository} at {source.revision} could not be "
+                f"fetched ({type(error).__name__}: {error})"
+            ) from error
         problems = self.problems(data)
         if problems:
             raise DatasetError(f"{self.metadata.name} ({source.directory or source.repository})", problems)
@@ -215,7 +238,7 @@ class BeyondTask(AbsTaskRetrieval):
 
     def _read_first_stage(self, path: str | Path, top_k: int) -> FirstStage:
         given = Path(path)
-        file = given / self.prediction_file_name if given.is_dir() else given
+        file = self._predictions_below(given) if given.is_dir() else given
         if file.name.endswith("_predictions.json") and file.name != self.prediction_file_name:
             raise ValueError(f"{file} holds the predictions of another task than {self.metadata.name}")
         return read_first_stage(file, "default", SPLIT, top_k)
@@ -270,6 +293,11 @@ class BeyondTask(AbsTaskRetrieval):
         self, model: Any, data_split: RetrievalSplitData, *, prediction_folder: Path | None = None, **kwargs: Any
     ) -> Any:
         self._require_loaded_as_set()
+        if is_cross_encoder(model) and data_split["top_ranked"] is None:
+            raise ValueError(
+                f"{self.metadata.name}: a cross-encoder ranks given candidates (top_ranked) only. Save another model's "
+                "predictions first and rerank them: `run --first-stage FOLDER`, or task.convert_to_reranking(FOLDER)"
+            )
         self._require_recorded_variant(model)
         self.describe(self.metadata.revision)  # an option may have been set since the data were loaded
         if prediction_folder is not None:

@@ -56,6 +56,14 @@ def configs() -> dict[str, Rows]:
     }
 
 
+SIZE = "not comparable with the published ones"
+
+
+def other_notes(notes: list[str]) -> list[str]:
+    """The notes beside the one on sizes, which a small directory always gets."""
+    return [note for note in notes if SIZE not in note]
+
+
 def loaded(directory: Path, name: str = "FollowIRCore17") -> BeyondTask:
     task = mteb.get_task(name)
     assert isinstance(task, BeyondTask)
@@ -91,7 +99,7 @@ def test_own_layout(tmp_path: Path, name: str) -> None:
     assert data.relevant_docs["t2-changed"] == {"d2": 0, "d0": 1}
     assert data.top_ranked == {q: ["d0", "d1", "d2", "d3", "d4"] for q in QUERIES}
     assert data.side["qrel_diff"] == {"t1": ["d1"], "t2": ["d2"], "t3": []}
-    assert data.notes == []
+    assert other_notes(data.notes) == []
     assert data.counts == {"n_changed_documents_outside_candidates": 0}
     assert type(task).recognises(tmp_path / "set")
     assert len(task.metadata.revision) == 40
@@ -245,12 +253,12 @@ def test_changed_documents_that_are_no_candidates_are_noted(tmp_path: Path) -> N
     data = loaded(write(tmp_path / "set", rows)).data
     assert data is not None
     assert data.counts == {"n_changed_documents_outside_candidates": 1}
-    assert [note.split(":")[0] for note in data.notes] == [
+    assert [note.split(":")[0] for note in other_notes(data.notes)] == [
         "topics whose candidates differ between the original and the changed query, so that p-MRR compares ranks in "
         "different lists",
         "changed documents that are no candidates, as (topic, document)",
     ]
-    assert data.notes[1].endswith("('t1', 'd1')")
+    assert other_notes(data.notes)[1].endswith("('t1', 'd1')")
 
 
 def test_changed_documents_that_do_not_change_in_the_judgements_are_noted(tmp_path: Path) -> None:
@@ -260,7 +268,7 @@ def test_changed_documents_that_do_not_change_in_the_judgements_are_noted(tmp_pa
     data = loaded(write(tmp_path / "set", rows)).data
     assert data is not None
     assert data.counts == {"n_changed_documents_outside_candidates": 0}
-    assert data.notes == [
+    assert other_notes(data.notes) == [
         "3 changed documents do not go from relevant to non-relevant in the judgements, as (topic, document): "
         "('t1', 'd0'), ('t3', 'd3'), ('t3', 'd4')"
     ]
@@ -270,7 +278,7 @@ def test_a_topic_that_qrel_diff_leaves_out(tmp_path: Path) -> None:
     rows = configs()
     del rows["qrel_diff"][2]
     data = loaded(write(tmp_path / "set", rows)).data
-    assert data is not None and data.notes == []
+    assert data is not None and other_notes(data.notes) == []
 
 
 def test_ids_of_topics() -> None:
@@ -325,7 +333,7 @@ def test_instructir(tmp_path: Path) -> None:
     ]
     assert data.relevant_docs == {"10_1": {"m1": 1}, "10_2": {"m1": 1}, "a_b_1": {"2": 3}}
     assert data.counts == {"n_dropped_empty_passages": 1, "n_judgements_on_dropped_passages": 1}
-    assert data.notes == ["1 dropped empty passages", "1 judgements on dropped passages"]
+    assert other_notes(data.notes) == ["1 dropped empty passages", "1 judgements on dropped passages"]
     assert type(task).recognises(tmp_path)
     before = task.metadata.revision
     write_instructir(tmp_path, qrels=QRELS.replace("m1\t1", "m1\t2"))

@@ -155,6 +155,7 @@ def test_scores_by_hand(tmp_path: Path) -> None:
         "n_topics": 3,
         "n_topics_without_change": 1,
         "n_topics_without_relevant": 0,
+        "n_documents_in_shortest_ranking": 8,
         "n_topics_without_relevant_changed_qrels": 0,
         "n_changed_documents_outside_candidates": 0,
         "n_missing_candidates": 0,

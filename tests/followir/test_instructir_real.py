@@ -119,6 +119,7 @@ def test_robustness_by_hand(tmp_path: Path) -> None:
     assert scores["robustness_at_10"] == pytest.approx((1 / math.log2(3) + 0.0) / 2, abs=1e-12)
     counts = {name: value for name, value in scores.items() if name.startswith("n_")}
     assert counts == {
+        "n_documents_in_shortest_ranking": 15,
         "n_base_queries": 2,
         "n_base_queries_with_one_instruction": 1,
         "n_queries": 6,

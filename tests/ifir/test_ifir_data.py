@@ -143,8 +143,8 @@ def test_authors_layout(tmp_path: Path) -> None:
         "3 dropped empty passages",
         "3 judgements on dropped passages",
         "queries without any instruction are left out: 'q4'",
-        "7 instructed queries and 7 passages, while 1718 and 57638 were published; "
-        "scores are not comparable with the published ones",
+        "7 instructed queries and 7 passages, while 1718 and 57638 were published: this is a subset or another "
+        "edition, and its scores are not comparable with the published ones",
     ]
 
 
@@ -216,8 +216,8 @@ def test_a_subset_without_levels(tmp_path: Path) -> None:
     }
     assert task.data.counts == {"n_dropped_empty_passages": 0, "n_judgements_on_dropped_passages": 0}
     assert task.data.notes == [
-        "3 instructed queries and 2 passages, while 86 and 3633 were published; "
-        "scores are not comparable with the published ones"
+        "3 instructed queries and 2 passages, while 86 and 3633 were published: this is a subset or another "
+        "edition, and its scores are not comparable with the published ones"
     ]
 
 
@@ -479,7 +479,8 @@ def test_own_layout(tmp_path: Path) -> None:
     }
     assert task.data.queries.column_names == ["id", "text"]
     assert task.data.relevant_docs == {"a-v1": {"d0": 1}, "a~2-v1": {"d1": 1}, "a-og": {}, "b-og": {}, "b-v2": {}}
-    assert task.data.notes == []
+    assert len(task.data.notes) == 1
+    assert "not comparable with the published ones" in task.data.notes[0]
     assert task.data.side["facets"].num_rows == 8
     assert type(task).recognises(tmp_path / "own")
 

@@ -166,6 +166,7 @@ def test_scores_by_hand(tmp_path: Path) -> None:
         "n_queries": 5,
         "n_without_relevant": 1,
         "n_plain_queries": 2,
+        "n_documents_in_shortest_ranking": 30,
         "level_1_n_queries": 2,
         "level_1_n_without_relevant": 0,
         "level_2_n_queries": 1,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import mteb
+import pyarrow.parquet as pq
 import pytest
+import torch
 from mteb.cache import ResultCache
 from mteb.models import ModelMeta
 from sentence_transformers import SentenceTransformer
@@ -17,6 +21,7 @@ from sentence_transformers import SentenceTransformer
 from evaluators.plugin import evaluate, with_variant
 from evaluators.plugin.dataset import Card, write_dataset
 from evaluators.plugin.models import BM25
+from evaluators.plugin.results import read_provenance
 from evaluators.plugin.running import StaleResultError, stale_reason
 from followir_tasks import FollowIRSample
 from tcr_tasks import TCRSample
@@ -228,7 +233,7 @@ def test_reranking_another_model_s_predictions_is_a_variant(
     task.convert_to_reranking(tmp_path, top_k=5)
     found = evaluate(model, task, output_folder=tmp_path / "r", prediction_folder=tmp_path / "p")
     record = found.task_results[0].scores["test"][0]
-    assert record["mteb_beyond"]["options"]["first_stage"] == "mteb/baseline-bm25s@0_3_0:5"
+    assert re.fullmatch(r"mteb/baseline-bm25s@0_3_0:5#[0-9a-f]{8}", record["mteb_beyond"]["options"]["first_stage"])
     assert record["n_missing_candidates"] == 0
     (path,) = result_files(tmp_path / "r")
     assert "task_first_stage_mteb_baseline-bm25s@0_3_0_5" in path.parent.name
@@ -243,3 +248,125 @@ def test_a_task_with_candidates_of_its_own_takes_no_first_stage(tmp_path: Path, 
         FollowIRSample().convert_to_reranking(tmp_path)
     with pytest.raises(FileNotFoundError, match="no saved predictions"):
         TCRSample().convert_to_reranking(tmp_path)
+
+
+# ---- identity ------------------------------------------------------------------------------------------------------
+
+
+def nameless(seed: int, directory: Path) -> SentenceTransformer:
+    """A model without a name, its weights drawn anew."""
+    torch.manual_seed(seed)
+    model = SentenceTransformer(str(directory), device="cpu")
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter)
+    return model
+
+
+def test_models_without_a_name_do_not_share_results(tmp_path: Path, tiny_models: dict[str, Path]) -> None:
+    models = [nameless(seed, tiny_models["SentenceTransformer"]) for seed in (1, 2)]
+    apart = [evaluate(m, TCRSample(), output_folder=tmp_path / str(i)) for i, m in enumerate(models)]
+    together = [evaluate(m, TCRSample(), output_folder=tmp_path / "both") for m in models]
+    for alone, shared in zip(apart, together, strict=True):
+        assert (
+            shared.task_results[0].scores["test"][0]["ndcg_at_10"]
+            == alone.task_results[0].scores["test"][0]["ndcg_at_10"]
+        )
+    assert len({r.model_name for r in together}) == 2
+    assert all(re.fullmatch(r"local/SentenceTransformer-[0-9a-f]{8}", str(r.model_name)) for r in together)
+    assert len(result_files(tmp_path / "both")) == 2
+    # The same weights are the same model.
+    again = evaluate(nameless(1, tiny_models["SentenceTransformer"]), TCRSample(), output_folder=tmp_path / "both")
+    assert again.model_name == together[0].model_name
+    assert len(result_files(tmp_path / "both")) == 2
+
+
+def test_a_model_with_nothing_to_tell_it_by_is_refused(tmp_path: Path, bm25: Any) -> None:
+    unnamed = copy.copy(bm25)
+    unnamed.mteb_model_meta = ModelMeta.create_empty()
+    unnamed.model = None
+    with pytest.raises(ValueError, match="needs a name and a revision"):
+        evaluate(unnamed, TCRSample(), output_folder=tmp_path)
+
+
+def test_hybrids_are_told_apart_by_parts_and_weights(tmp_path: Path, bm25: Any, tiny_models: dict[str, Path]) -> None:
+    from mteb.models.hybrid_wrappers import HybridSearch
+
+    from evaluators.plugin import register_local_model
+
+    dense = register_local_model(tiny_models["SentenceTransformer"]).load_model(device="cpu")
+    found = {
+        weights: evaluate(HybridSearch([bm25, dense], weights=list(weights)), TCRSample(), output_folder=tmp_path)
+        for weights in ((0.5, 0.5), (0.99, 0.01))
+    }
+    assert len(result_files(tmp_path)) == 2
+    alone = mteb.evaluate(HybridSearch([bm25, dense], weights=[0.99, 0.01]), TCRSample(), cache=None)
+    ours = found[0.99, 0.01].task_results[0].scores["test"][0]
+    assert ours["ndcg_at_10"] == alone.task_results[0].scores["test"][0]["ndcg_at_10"]
+    assert ours["ndcg_at_10"] != found[0.5, 0.5].task_results[0].scores["test"][0]["ndcg_at_10"]
+
+
+def test_first_stages_of_one_model_are_told_apart_by_their_candidates(tmp_path: Path, bm25: Any) -> None:
+    mteb.evaluate(bm25, TCRSample(), cache=None, prediction_folder=tmp_path)
+    path = tmp_path / "TCRSample_predictions.json"
+
+    def name() -> str:
+        task = TCRSample()
+        task.first_stage_predictions = path
+        return task.variant()["task_first_stage"]
+
+    first = name()
+    edit(
+        path,
+        lambda c: [
+            c["default"]["test"][q].update({d: -s for d, s in docs.items()}) for q, docs in c["default"]["test"].items()
+        ],
+    )
+    assert name() != first
+    path.rename(tmp_path / "TCRBenchCSV_predictions.json")
+    task = TCRSample()
+    with pytest.raises(ValueError, match="predictions of another task"):
+        task.convert_to_reranking(tmp_path / "TCRBenchCSV_predictions.json")
+
+
+def test_a_setting_that_comes_too_late_is_refused(tmp_path: Path, bm25: Any) -> None:
+    mteb.evaluate(bm25, TCRSample(), cache=None, prediction_folder=tmp_path)
+    task = TCRSample()
+    task.load_data()
+    task.first_stage_predictions = tmp_path
+    with pytest.raises(ValueError, match="unload_data"):
+        evaluate(bm25, task, output_folder=tmp_path / "r")
+    task.unload_data()
+    found = evaluate(bm25, task, output_folder=tmp_path / "r")
+    assert "first_stage" in found.task_results[0].scores["test"][0]["mteb_beyond"]["options"]
+
+
+def test_predictions_of_other_data_are_replaced(tmp_path: Path, bm25: Any) -> None:
+    evaluate(bm25, TCRSample(), output_folder=tmp_path / "r", prediction_folder=tmp_path / "p")
+    (table,) = (tmp_path / "p").rglob("*_per_query.parquet")
+    rows = pq.read_table(table)
+    provenance = read_provenance(table)
+    assert provenance["revision"] == TCRSample.metadata.revision
+    pq.write_table(rows.replace_schema_metadata({"mteb_beyond": json.dumps({**provenance, "revision": "old"})}), table)
+    evaluate(bm25, TCRSample(), output_folder=tmp_path / "r", prediction_folder=tmp_path / "p")
+    assert read_provenance(table) == provenance
+    assert len(list((tmp_path / "r").rglob("*.stale-*"))) == 1
+
+
+def test_a_result_cut_short_is_set_aside(tmp_path: Path, bm25: Any) -> None:
+    evaluate(bm25, TCRSample(), output_folder=tmp_path)
+    (path,) = result_files(tmp_path)
+    for content in (path.read_text()[:200], "[]"):
+        path.write_text(content)
+        evaluate(bm25, TCRSample(), output_folder=tmp_path)
+        assert json.loads(path.read_text())["task_name"] == "TCRSample"
+
+
+def test_what_is_not_comparable_says_so_in_the_result(tmp_path: Path, bm25: Any) -> None:
+    task = mteb.get_task("FollowIRCore17")
+    task.data_path = FollowIRSample.embedded
+    (note,) = mteb.evaluate(bm25, task, cache=None).task_results[0].scores["test"][0]["mteb_beyond"]["notes"]
+    assert "not comparable with the published ones" in note
+    assert (
+        "notes"
+        not in mteb.evaluate(bm25, FollowIRSample(), cache=None).task_results[0].scores["test"][0]["mteb_beyond"]
+    )
