@@ -89,9 +89,24 @@ def read_instructir(directory: Path) -> TaskData:
         queries=Dataset(pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})),
         relevant_docs=relevant,
         counts=counts,
-        notes=[f"{n} {key[2:].replace('_', ' ')}" for key, n in counts.items() if n],
+        notes=[f"{n} {key[2:].replace('_', ' ')}" for key, n in counts.items() if n] + _base_level_note(relevant),
         dropped=corpus.dropped,
     )
+
+
+def _base_level_note(relevant: dict[str, dict[str, int]]) -> list[str]:
+    """Say so where relevance ignores the instruction: such scores must not be published as InstructIR's."""
+    by_base: dict[str, list[dict[str, int]]] = {}
+    for query, judged in relevant.items():
+        # Ids of another form are reported later, with all other problems.
+        by_base.setdefault(query.rpartition("_")[0], []).append(judged)
+    several = [judged for judged in by_base.values() if len(judged) > 1]
+    if not several or any(other != judged[0] for judged in several for other in judged[1:]):
+        return []
+    return [
+        "all instructions of a base query have the same relevant passages here, where InstructIR rewrites the passage "
+        "for each instruction: the scores are not comparable with InstructIR's"
+    ]
 
 
 def fetch_instructir(repository: str, revision: str) -> TaskData:

@@ -333,11 +333,21 @@ def test_instructir(tmp_path: Path) -> None:
     ]
     assert data.relevant_docs == {"10_1": {"m1": 1}, "10_2": {"m1": 1}, "a_b_1": {"2": 3}}
     assert data.counts == {"n_dropped_empty_passages": 1, "n_judgements_on_dropped_passages": 1}
-    assert other_notes(data.notes) == ["1 dropped empty passages", "1 judgements on dropped passages"]
+    told = other_notes(data.notes)
+    assert told[:2] == ["1 dropped empty passages", "1 judgements on dropped passages"]
+    assert len(told) == 3
+    assert "not comparable with InstructIR's" in told[2]
     assert type(task).recognises(tmp_path)
     before = task.metadata.revision
     write_instructir(tmp_path, qrels=QRELS.replace("m1\t1", "m1\t2"))
     assert loaded(tmp_path, "InstructIRRobustness").metadata.revision != before
+
+
+def test_instructir_with_relevance_by_instruction_needs_no_warning(tmp_path: Path) -> None:
+    qrels = QRELS.replace("10_2\tm1", "10_2\t2")
+    data = loaded(write_instructir(tmp_path, passages=PASSAGES[:2], qrels=qrels), "InstructIRRobustness").data
+    assert data is not None
+    assert data.notes == []
 
 
 def _asked(**changed: Any) -> dict[str, Any]:
