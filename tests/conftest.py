@@ -46,6 +46,13 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         os.environ["MTEB_BEYOND_CACHE"] = before
 
 
+@pytest.fixture
+def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own, empty at its start."""
+    monkeypatch.setenv("MTEB_BEYOND_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
 @dataclass(frozen=True)
 class DemoRun:
     """What a run of ``mteb-beyond demo`` left behind."""

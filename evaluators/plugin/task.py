@@ -107,7 +107,9 @@ class BeyondTask(AbsTaskRetrieval):
 
     def current_revision(self) -> str:
         """The revision that a result computed now would carry: a fingerprint for local data."""
-        source = self.source()
+        return self._revision_of(self.source())
+
+    def _revision_of(self, source: Source) -> str:
         return source.revision if source.directory is None else self.local_revision(source.directory)
 
     def local_revision(self, directory: Path) -> str:
@@ -185,8 +187,7 @@ class BeyondTask(AbsTaskRetrieval):
                 )
             }
         }
-        revision = source.revision if source.directory is None else self.local_revision(source.directory)
-        self.describe(revision)
+        self.describe(self._revision_of(source))
         self._loaded_with = self._loading_settings()
         self.data_loaded = True
 

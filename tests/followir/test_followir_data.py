@@ -18,16 +18,13 @@ from followir_tasks.ids import base_query, parse_query_id
 
 assert followir_tasks.SUBSET_TASKS  # the import registers the tasks
 
+pytestmark = pytest.mark.usefixtures("fresh_cache")
+
 Rows = list[dict[str, Any]]
 Change = Callable[[dict[str, Rows]], object]
 TOPICS = ("t1", "t2", "t3")
 QUERIES = [topic + suffix for topic in TOPICS for suffix in ("-og", "-changed")]
 DOCS = [f"d{i}" for i in range(6)]
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MTEB_BEYOND_CACHE", str(tmp_path / "cache"))
 
 
 def configs() -> dict[str, Rows]:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import pytrec_eval
+from fixed_ranking import FixedRanking, Run, scores_of
 from mteb._evaluators.retrieval_metrics import calculate_pmrr, evaluate_p_mrr_change
 from mteb.abstasks import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
@@ -30,33 +31,10 @@ from followir_tasks.tasks import FollowIRTask
 
 assert followir_tasks.SUBSET_TASKS  # the import registers the tasks
 
-Run = dict[str, dict[str, float]]
+pytestmark = pytest.mark.usefixtures("fresh_cache")
+
 Qrels = dict[str, dict[str, int]]
 K_VALUES = [1, 3, 5, 10, 20, 100, 1000]
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MTEB_BEYOND_CACHE", str(tmp_path / "cache"))
-
-
-class FixedRanking:
-    """A search model that returns the rankings it was given, whatever is asked."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.mteb_model_meta = ModelMeta.create_empty({"name": "test/fixed-ranking", "revision": "1"})
-
-    def index(self, corpus: Any, **kwargs: Any) -> None:
-        pass
-
-    def search(self, queries: Any, **kwargs: Any) -> Run:
-        return {q: dict(self.run[q]) for q in queries["id"] if q in self.run}
-
-
-def scores_of(task: Any, model: Any, **kwargs: Any) -> dict[str, Any]:
-    result = mteb.evaluate(model, task, cache=None, show_progress_bar=False, **kwargs)
-    return dict(result.task_results[0].scores["test"][0])
 
 
 # --- three topics, twelve passages, eight candidates each ----------------------------------------------------------

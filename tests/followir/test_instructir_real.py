@@ -13,26 +13,21 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import mteb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from mteb.models import ModelMeta
+from fixed_ranking import FixedRanking, Run, scores_of
 
 import followir_tasks
 from evaluators.plugin.task import BeyondTask
 
 assert followir_tasks.InstructIRRobustness  # the import registers the task
 
-Run = dict[str, dict[str, float]]
+pytestmark = pytest.mark.usefixtures("fresh_cache")
+
 Qrels = Mapping[str, Mapping[str, int]]
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MTEB_BEYOND_CACHE", str(tmp_path / "cache"))
 
 
 def naive_ndcg(scores: Mapping[str, float], judged: Mapping[str, int], k: int = 10) -> float:
@@ -50,26 +45,6 @@ def naive_robustness(run: Run, qrels: Qrels) -> tuple[float, int, int]:
         by_base["_".join(query.split("_")[:-1])].append(naive_ndcg(run[query], judged))
     lowest = [min(values) for values in by_base.values() if len(values) > 1]
     return fmean(lowest), len(lowest), len(by_base) - len(lowest)
-
-
-class FixedRanking:
-    """A search model that returns the rankings it was given, whatever is asked."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.mteb_model_meta = ModelMeta.create_empty({"name": "test/fixed-ranking", "revision": "1"})
-
-    def index(self, corpus: Any, **kwargs: Any) -> None:
-        pass
-
-    def search(self, queries: Any, **kwargs: Any) -> Run:
-        self.texts = dict(zip(queries["id"], queries["text"], strict=True))
-        return {q: dict(self.run[q]) for q in queries["id"] if q in self.run}
-
-
-def scores_of(task: BeyondTask, model: Any, **kwargs: Any) -> dict[str, Any]:
-    result = mteb.evaluate(model, task, cache=None, show_progress_bar=False, **kwargs)
-    return dict(result.task_results[0].scores["test"][0])
 
 
 # --- a small set ---------------------------------------------------------------------------------------------------

@@ -66,11 +66,10 @@ QUERIES: Rows = [
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(fresh_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of the test's own; the home directory is another one, so that a stray file would be seen."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("MTEB_BEYOND_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    return fresh_cache
 
 
 def write_authors(root: Path, folder: str, corpus: Rows | str, queries: Any) -> Path:

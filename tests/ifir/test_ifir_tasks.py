@@ -15,6 +15,7 @@ import mteb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from fixed_ranking import FixedRanking, Run, scores_of
 from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores, make_score_dict
 from mteb.models import EncoderProtocol, ModelMeta, SearchProtocol
 from mteb.types import PromptType
@@ -26,33 +27,9 @@ from ifir_tasks.tasks import IFIRTask
 
 assert ifir_tasks.SUBSET_TASKS  # the import registers the tasks
 
-Run = dict[str, dict[str, float]]
+pytestmark = pytest.mark.usefixtures("fresh_cache")
+
 K_VALUES = [1, 3, 5, 10, 20, 100, 1000]
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MTEB_BEYOND_CACHE", str(tmp_path / "cache"))
-
-
-class FixedRanking:
-    """A search model that returns the rankings it was given, whatever is asked."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.mteb_model_meta = ModelMeta.create_empty({"name": "test/fixed-ranking", "revision": "1"})
-
-    def index(self, corpus: Any, **kwargs: Any) -> None:
-        self.asked: list[str] = []
-
-    def search(self, queries: Any, **kwargs: Any) -> Run:
-        self.asked += list(queries["id"])
-        return {q: dict(self.run[q]) for q in queries["id"] if q in self.run}
-
-
-def scores_of(task: IFIRTask, model: Any, **kwargs: Any) -> dict[str, Any]:
-    result = mteb.evaluate(model, task, cache=None, show_progress_bar=False, **kwargs)
-    return dict(result.task_results[0].scores["test"][0])
 
 
 # --- a set of 30 passages whose scores are computed by hand --------------------------------------------------------
