@@ -13,8 +13,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-OWN_COMMANDS = ("demo", "check", "show")
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0, 1 for a reported error, 2 for unusable arguments."""
@@ -34,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """mteb's parser with the plug-ins' and our own sub-commands added."""
+    from evaluators.plugin.judge_command import add_judge_command
     from evaluators.plugin.mteb_internals import mteb_parser, sub_commands, sub_parsers_action
     from evaluators.plugin.registry import load_plugins
 
@@ -49,6 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_demo(action)
     _add_check(action)
     _add_show(action)
+    add_judge_command(action)
     for plugin in plugins.values():
         add_commands = getattr(plugin, "add_commands", None)
         if add_commands is not None:
@@ -62,16 +62,22 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _run(parsed: argparse.Namespace) -> int:
+    from evaluators.judge.client import EndpointError
     from evaluators.plugin.running import StaleResultError
 
     try:
         code: int | None = parsed.func(parsed)
         return code or 0
+    except KeyboardInterrupt:
+        print("mteb-beyond: interrupted; finished results and stored replies are kept", file=sys.stderr)
+        return 130
     except Exception as error:
         if os.environ.get("MTEB_BEYOND_TRACEBACK"):
             raise
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
-        told = isinstance(error, ValueError | KeyError | OSError | ModuleNotFoundError | StaleResultError)
+        told = isinstance(
+            error, ValueError | KeyError | OSError | ModuleNotFoundError | StaleResultError | EndpointError
+        )
         print(f"mteb-beyond: {'' if told else type(error).__name__ + ': '}{message}", file=sys.stderr)
         print("(set MTEB_BEYOND_TRACEBACK=1 to see where this happened)", file=sys.stderr)
         return 1
@@ -90,6 +96,7 @@ def _configure_logging() -> None:
 
 
 def _extend_run(command: argparse.ArgumentParser) -> None:
+    from evaluators.plugin.judge_command import add_judge_options
     from evaluators.plugin.registry import registered_tasks
 
     group = command.add_argument_group("mteb-beyond", "options of our tasks; a variant gets result files of its own")
@@ -111,6 +118,7 @@ def _extend_run(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--first-stage-top-k", type=int, default=100, metavar="K", help="how many of its best documents (default: 100)"
     )
+    add_judge_options(group)
     mteb_run = command.get_default("func")
     command.set_defaults(func=lambda args: run(args, mteb_run))
 
@@ -123,6 +131,7 @@ def run(args: argparse.Namespace, mteb_run: Any) -> int:
     from mteb.cache import ResultCache
     from mteb.results import TaskResult
 
+    from evaluators.plugin.judged import JudgedTask
     from evaluators.plugin.models import resolve_model, variant_meta
     from evaluators.plugin.mteb_internals import register_model
     from evaluators.plugin.running import prediction_folder_of, set_aside_stale_results
@@ -145,6 +154,8 @@ def run(args: argparse.Namespace, mteb_run: Any) -> int:
             )
         )
     _set_options(args, tasks)
+    if args.judge is not None:
+        _set_judge(args, tasks)
     variants = {t.metadata.name: t.variant() for t in tasks if isinstance(t, BeyondTask)}
     variant = next(iter(variants.values()), {})
     meta = variant_meta(resolve_model(args.model, args.model_revision), variant)
@@ -156,14 +167,20 @@ def run(args: argparse.Namespace, mteb_run: Any) -> int:
     if args.prediction_folder is not None:
         args.prediction_folder = str(prediction_folder_of(Path(args.prediction_folder), meta))
     folder = None if args.prediction_folder is None else Path(args.prediction_folder)
-    set_aside_stale_results(tasks, meta, ResultCache(args.output_folder), strategy, folder)
-    mteb_run(args)
     cache = ResultCache(args.output_folder)
+    paths = {task.metadata.name: cache.get_task_result_path(task.metadata.name, meta) for task in tasks}
     for task in tasks:
-        path = cache.get_task_result_path(task.metadata.name, meta)
+        if isinstance(task, JudgedTask):
+            type(task).report_folder = paths[task.metadata.name].parent
+    set_aside_stale_results(tasks, meta, cache, strategy, folder)
+    mteb_run(args)
+    for task in tasks:
+        path = paths[task.metadata.name]
         if isinstance(task, BeyondTask) and path.is_file():
-            score = TaskResult.from_disk(path).get_score()
-            print(f"{task.metadata.name}: {task.metadata.main_score} = {score:.4f} ({path})")
+            scores = TaskResult.from_disk(path).scores["test"][0]
+            shown = [task.metadata.main_score, *([task.judged_score] if isinstance(task, JudgedTask) else [])]
+            told = ", ".join(f"{name} = {scores[name]:.4f}" for name in shown if name in scores)
+            print(f"{task.metadata.name}: {told} ({path})")
     if folder is not None:
         print(f"predictions and scores per query: {folder}")
     return 0
@@ -201,6 +218,19 @@ def _set_options(args: argparse.Namespace, tasks: Sequence[Any]) -> None:
                 raise ValueError(f"--first-stage works with this project's tasks only, not with {cls.__name__}")
             cls.first_stage_predictions = args.first_stage
             cls.first_stage_top_k = args.first_stage_top_k
+
+
+def _set_judge(args: argparse.Namespace, tasks: Sequence[Any]) -> None:
+    """Set the judge on the classes of the tasks that take one; the others run as always."""
+    from evaluators.plugin.judge_command import judge_of
+    from evaluators.plugin.judged import JudgedTask
+
+    classes = {type(t) for t in tasks if isinstance(t, JudgedTask)}
+    if not classes:
+        raise ValueError(f"--judge concerns none of {', '.join(t.metadata.name for t in tasks)}")
+    for cls in classes:
+        cls.judge = judge_of(args, cls)
+        cls.most_unscored = args.most_unscored
 
 
 # ---- our own commands ------------------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def read_own(directory: Path) -> TaskData:
     Raises:
         DatasetError: if an instructed query has no instruction, or a plain one has one.
     """
-    data = read_layout(directory, ("facets",) if config_files(directory, "facets") else ())
+    data = read_layout(directory, [name for name in ("facets", "base_queries") if config_files(directory, name)])
     queries = data.queries.to_dict()
     wordings = queries.get("instruction") or [None] * len(queries["id"])
     texts: list[str] = []

@@ -8,16 +8,18 @@ from typing import Any, ClassVar, NamedTuple
 from huggingface_hub import snapshot_download
 from mteb.abstasks.task_metadata import TaskDomain, TaskMetadata
 
+from evaluators.judge.judges import Judge
 from evaluators.plugin.checks import column, shown, size_note
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import embedded_revision, fingerprint, is_dataset_directory, read_config
+from evaluators.plugin.judged import Judged, JudgedTask
 from evaluators.plugin.mteb_internals import standard_scores
 from evaluators.plugin.results import SpecialScores
 from evaluators.plugin.sources import Source
-from evaluators.plugin.task import BeyondTask
 from ifir_tasks.data import QUERY_FILE, is_authors_layout, read_authors, read_own
 from ifir_tasks.ids import parse_query_id
-from ifir_tasks.scores import averages, has_relevant, per_query_scores
+from ifir_tasks.instfol import INSTFOL, RUBRICS, inst_fol_means, judge_run
+from ifir_tasks.scores import averages, has_relevant, instructed_queries, per_query_scores
 
 REPOSITORY = "songtingyu/IFIR"
 # The last upload of data in the repository's history; later commits edit the card. Only this short form is known.
@@ -68,14 +70,16 @@ SUBSETS = (
 )
 
 
-class IFIRTask(BeyondTask):
+class IFIRTask(JudgedTask):
     """IFIR: expert-domain queries, alone and with instructions of rising complexity.
 
     One search ranks the corpus for the plain query and for each instruction. mteb's usual scores are averaged over
-    the instructed queries that have a relevant passage; the main score is their nDCG@20.
+    the instructed queries that have a relevant passage; the main score is their nDCG@20. A judge adds InstFol.
     """
 
     data_name = "IFIR"
+    judged_score = INSTFOL
+    rubrics = RUBRICS
     subset: ClassVar[Subset | None] = None
 
     @property
@@ -181,6 +185,12 @@ class IFIRTask(BeyondTask):
             self._previous_results_model_meta,
         )
         return SpecialScores(usual | averages(rows), rows)
+
+    def judged_scores(self, run: dict[str, dict[str, float]], data: TaskData, judge: Judge) -> Judged:
+        folder = self.subset.folder if self.subset else None
+        judged = judge_run(judge, run, instructed_queries(data.relevant_docs), data, folder)
+        rows = judged.per_query()
+        return Judged(inst_fol_means(rows), rows, judged.pairs, judged.judgements)
 
     def describe_query(self, query_id: str, data: TaskData) -> dict[str, Any]:
         parts = parse_query_id(query_id)

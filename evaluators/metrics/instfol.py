@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 _INTEGER = re.compile(r"-?[0-9]{1,9}")
+# The alpha of the paper's equation 1 is 1 / (3 - S_q) for every rubric.
+PAPER_MAX_SCORE = 3.0
 # Judge scores are means of float32 values at times: closer to the maximum than this is the maximum.
 _ROUNDING = 1e-6
 
@@ -39,6 +41,50 @@ def inst_fol(s_instruction: float, s_query: float, max_score: float) -> float:
         return 0.0
     # A mean of highest scores can miss the maximum by a rounding error, which must not become the divisor.
     return gain / room if room > _ROUNDING else gain
+
+
+def inst_fol_of_lists(
+    instructed: Sequence[float | None], plain: Sequence[float | None], max_score: float
+) -> float | None:
+    """InstFol of one query from the judge scores of its two ranked lists.
+
+    Each list is averaged over the passages that have a score, so lists of different length, shorter than the cut-off or
+    with gaps can be compared. Range and direction as :func:`inst_fol`.
+
+    Args:
+        instructed: scores, against the instruction, of the passages retrieved with it; ``None`` for a missing score.
+        plain: the same for the passages retrieved without it.
+        max_score: the rubric's highest score.
+
+    Returns:
+        ``None`` if one of the lists has no score at all.
+
+    Raises:
+        ValueError: as :func:`inst_fol`.
+    """
+    after, before = _mean(instructed), _mean(plain)
+    return None if after is None or before is None else inst_fol(after, before, max_score)
+
+
+def paper_inst_fol_of_lists(instructed: Sequence[float | None], plain: Sequence[float | None]) -> float | None:
+    """InstFol of one query as IFIR's authors compute it.
+
+    A rank counts only where both lists have a score there, and the highest score is 3 whatever the rubric
+    (section 4.1), so that a subset whose rubric ends at 1 stays far from 1.
+
+    Returns:
+        ``None`` if no rank has both scores.
+
+    Raises:
+        ValueError: as :func:`inst_fol`.
+    """
+    both = [pair for pair in zip(instructed, plain, strict=False) if None not in pair]
+    return inst_fol_of_lists([after for after, _ in both], [before for _, before in both], PAPER_MAX_SCORE)
+
+
+def _mean(scores: Sequence[float | None]) -> float | None:
+    known = [score for score in scores if score is not None]
+    return math.fsum(known) / len(known) if known else None
 
 
 def _within(name: str, value: float, highest: float) -> float:

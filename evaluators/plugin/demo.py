@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 
 import datasets
 import mteb
+from mteb.abstasks import AbsTask
 from mteb.models import ModelMeta
 from rich.console import Console
 from rich.table import Table
 
+from evaluators.judge.judges import FacetJudge
+from evaluators.plugin.judged import JudgedTask
 from evaluators.plugin.models import BM25, bundled_minilm, resolve_model
 from evaluators.plugin.registry import SAMPLE_BENCHMARK
 from evaluators.plugin.running import evaluate
@@ -35,6 +38,10 @@ ROWS: dict[str, tuple[Row, ...]] = {
         Row("level_3_ndcg_at_20", "  level 3", "level_3_chance_ndcg_at_20"),
         Row("query_only_ndcg_at_20", "nDCG@20, plain query", "chance_ndcg_at_20"),
         Row("paper_ndcg_at_20", "nDCG@20 as the authors compute it"),
+        Row("instfol_at_20", "InstFol@20, exact judge", 0.0),
+        Row("level_1_instfol_at_20", "  level 1", 0.0),
+        Row("level_2_instfol_at_20", "  level 2", 0.0),
+        Row("level_3_instfol_at_20", "  level 3", 0.0),
     ),
     "FollowIRSample": (
         Row("p-MRR", "p-MRR (-100..100)", 0.0),
@@ -67,7 +74,7 @@ def demo(output: str, models: Sequence[str] | None) -> int:
         console.print(f"[bold]{meta.name}[/] ({number} of {len(metas)})")
         result = evaluate(
             meta,
-            mteb.get_benchmark(SAMPLE_BENCHMARK).tasks,
+            _tasks(),
             output_folder=folder,
             prediction_folder=folder / "predictions",
             encode_kwargs={"show_progress_bar": False, "batch_size": 32},
@@ -84,6 +91,15 @@ def demo(output: str, models: Sequence[str] | None) -> int:
     console.print(f"result files of mteb: {folder / 'results'}")
     console.print(f"predictions and per-query tables: {folder / 'predictions'}")
     return 0
+
+
+def _tasks() -> list[AbsTask]:
+    """The samples; one that takes a judge gets the exact one, which needs no language model."""
+    tasks = list(mteb.get_benchmark(SAMPLE_BENCHMARK).tasks)
+    for task in tasks:
+        if isinstance(task, JudgedTask):
+            task.judge = FacetJudge()
+    return tasks
 
 
 def _column(meta: ModelMeta, metas: Sequence[ModelMeta]) -> str:

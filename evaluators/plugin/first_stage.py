@@ -11,6 +11,7 @@ from typing import Any
 
 from evaluators.metrics.ranking import check_k, top
 from evaluators.plugin.checks import shown
+from evaluators.plugin.predictions import read_predictions
 
 
 @dataclass(frozen=True)
@@ -54,33 +55,11 @@ class FirstStage:
 
 
 def read_first_stage(path: Path, subset: str, split: str, top_k: int) -> FirstStage:
-    """Read a file ``<task>_predictions.json`` that mteb wrote.
+    """The best documents of a file ``<task>_predictions.json`` that mteb wrote.
 
     Raises:
-        FileNotFoundError: if it does not exist.
-        ValueError: naming file and fault, if it is not such a file, lacks the subset or split, or holds scores that
-            are not finite numbers; or if ``top_k`` is not a whole number of at least 1.
+        FileNotFoundError, ValueError: as :func:`read_predictions`; or if ``top_k`` is not a whole number of at least 1.
     """
     k = check_k(top_k)
-    if not path.is_file():
-        raise FileNotFoundError(f"no saved predictions of a first stage at {path}")
-    try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} cannot be read as JSON: {error}") from error
-    model = saved.get("mteb_model_meta") if isinstance(saved, dict) else None
-    if not (isinstance(model, dict) and {"model_name", "revision"} <= model.keys()):
-        raise ValueError(f"{path} does not say which model made it (mteb_model_meta); is it a prediction file of mteb?")
-    splits = saved.get(subset)
-    run = splits.get(split) if isinstance(splits, dict) else None
-    if not isinstance(run, dict):
-        raise ValueError(f"{path} holds no predictions for subset {subset!r} and split {split!r}")
-    candidates: dict[str, list[str]] = {}
-    for query, scores in run.items():
-        if not isinstance(scores, dict):
-            raise ValueError(f"{path}: the predictions of query {query!r} are not scores by document")
-        try:
-            candidates[query] = top(scores, k, query)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
-    return FirstStage(model, k, candidates)
+    saved = read_predictions(path, subset, split)
+    return FirstStage(saved.model, k, {query: top(scores, k, query) for query, scores in saved.run.items()})

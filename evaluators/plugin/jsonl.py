@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 from datasets import Dataset
 
+from evaluators.cache import cache_directory
 from evaluators.plugin.checks import DatasetError, shown
-from evaluators.plugin.sources import cache_directory
 
 # Rows per written batch: a few ten megabytes of text in memory at a time.
 _BATCH = 20_000

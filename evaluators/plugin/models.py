@@ -142,7 +142,7 @@ def with_variant(model: Any, task: BeyondTask) -> Any:
     if isinstance(model, ModelMeta):
         return variant_meta(model, variant)
     wrapped, meta = wrapped_model(model)
-    return _recorded(wrapped, meta, variant) if variant else wrapped
+    return recorded(wrapped, meta, variant) if variant else wrapped
 
 
 def identified(model: Any) -> Any:
@@ -161,12 +161,12 @@ def identified(model: Any) -> Any:
     if isinstance(wrapped, HybridSearch):
         parts = [m.mteb_model_meta for m in wrapped.wrapped_models]
         joined = {
-            "models": " ".join(f"{m.name}@{m.revision}" for m in parts),
+            "models": " ".join(_told(m) for m in parts),
             "weights": [float(w) for w in wrapped.weights],
             "rrf_k": wrapped.rrf_k,
             "sub_model_top_k": wrapped.sub_model_top_k,
         }
-        return _recorded(wrapped, meta, joined)
+        return recorded(wrapped, meta, joined)
     nameless, without_revision = meta.name in (None, _NO_NAME), meta.revision in (None, _NO_REVISION)
     if not (nameless or without_revision):
         return wrapped
@@ -178,19 +178,27 @@ def identified(model: Any) -> Any:
         )
     kind = type(wrapped.model).__name__
     name = f"local/{kind}-{weights[:8]}" if nameless else meta.name
-    return _recorded(wrapped, meta.model_copy(update={"name": name, "revision": weights}), {})
+    return recorded(wrapped, meta.model_copy(update={"name": name, "revision": weights}), {})
 
 
-def _recorded(wrapped: Any, meta: ModelMeta, experiment: Mapping[str, Any]) -> Any:
-    """A copy of the model whose record has these experiment arguments too."""
+def _told(meta: ModelMeta) -> str:
+    """Name, revision and variant of a part of a hybrid."""
+    return f"{meta.name}@{meta.revision}" + (f"+{meta.experiment_name}" if meta.experiment_name else "")
+
+
+def recorded(wrapped: Any, meta: ModelMeta, experiment: Mapping[str, Any]) -> Any:
+    """A copy of a model (as mteb runs it) whose record is ``meta`` with these experiment arguments added.
+
+    mteb files its results apart from those of the model without them.
+    """
     arguments = {**(meta.experiment_kwargs or {}), **experiment} or None
-    recorded = meta.model_copy(update={"experiment_kwargs": arguments})
+    record = meta.model_copy(update={"experiment_kwargs": arguments})
     changed = copy.copy(wrapped)
     try:
-        changed.mteb_model_meta = recorded
+        changed.mteb_model_meta = record
     except AttributeError:  # a property without setter, as mteb's protocols define it
         kind = type(wrapped)
-        changed.__class__ = type(kind.__name__, (kind,), {"mteb_model_meta": recorded, "__module__": kind.__module__})
+        changed.__class__ = type(kind.__name__, (kind,), {"mteb_model_meta": record, "__module__": kind.__module__})
     return changed
 
 

@@ -14,6 +14,7 @@ from mteb.cache import ResultCache
 from mteb.models import ModelMeta
 from mteb.results import ModelResult, TaskResult
 
+from evaluators.plugin.judged import JUDGE_KEY, JudgedTask, judge_reason
 from evaluators.plugin.models import identified, with_variant
 from evaluators.plugin.mteb_internals import with_precision, wrapped_model
 from evaluators.plugin.results import read_provenance
@@ -49,6 +50,8 @@ def stale_reason(task: BeyondTask, result: TaskResult) -> str | None:
                 return f"its options were {record.get('options')} and are now {now['options']}"
             if task.metadata.main_score not in scores:
                 return f"it lacks the main score {task.metadata.main_score!r}"
+            if isinstance(task, JudgedTask) and (reason := judge_reason(task, scores, record)):
+                return reason
     return None
 
 
@@ -80,10 +83,11 @@ def set_aside_stale_results(
             reason = f"it cannot be read ({type(error).__name__}: {error})"
         if reason is None and prediction_folder is not None:
             wanted = prediction_folder / task.prediction_file_name
-            saved_with = read_provenance(task.per_query_file(prediction_folder))
+            # Rankings do not depend on a judge, so predictions hold whoever judged them.
+            saved_with = _without_judge(read_provenance(task.per_query_file(prediction_folder)))
             if not wanted.is_file():
                 reason = f"predictions were asked for and {wanted} does not exist"
-            elif saved_with != task.provenance():
+            elif saved_with != _without_judge(task.provenance()):
                 reason = f"predictions were asked for, and those at {wanted} come from other data, options or versions"
         if reason is None:
             continue
@@ -95,6 +99,10 @@ def set_aside_stale_results(
         kept = path.with_suffix(f".json.stale-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
         path.rename(kept)
         logger.warning("%s is run again: %s. The old result is kept as %s", name, reason, kept)
+
+
+def _without_judge(provenance: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in provenance.items() if key != JUDGE_KEY}
 
 
 def prediction_folder_of(base: Path, meta: ModelMeta) -> Path:
@@ -136,6 +144,9 @@ def evaluate(
     cache = ResultCache(output_folder)
     folder = None if prediction_folder is None else prediction_folder_of(Path(prediction_folder), meta)
     set_aside_stale_results(listed, meta, cache, overwrite_strategy, folder)
+    for task in listed:
+        if isinstance(task, JudgedTask):
+            task.report_folder = cache.get_task_result_path(task.metadata.name, meta).parent
     return mteb.evaluate(
         model, listed, cache=cache, prediction_folder=folder, overwrite_strategy=overwrite_strategy, **kwargs
     )

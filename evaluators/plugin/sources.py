@@ -12,10 +12,11 @@ from pathlib import Path
 
 import requests
 
+from evaluators.cache import cache_directory
+
 logger = logging.getLogger(__name__)
 
 DATA_VARIABLE = "MTEB_BEYOND_DATA"
-CACHE_VARIABLE = "MTEB_BEYOND_CACHE"
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,6 @@ def choose_source(name: str, repository: str, revision: str, explicit: str | Pat
             return Source(name, root / name, repository, revision, f"${DATA_VARIABLE}")
         logger.info("%s: $%s has no directory %s; using %s", name, DATA_VARIABLE, root / name, repository)
     return Source(name, None, repository, revision, f"public source {repository} at {revision}")
-
-
-def cache_directory() -> Path:
-    """Where fetched and converted data are kept: ``$MTEB_BEYOND_CACHE`` or ``~/.cache/mteb-beyond``."""
-    path = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "mteb-beyond").expanduser()
-    path.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def fetch_git_archive(repository: str, commit: str, host: str = "https://codeload.github.com") -> Path:

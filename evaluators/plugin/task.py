@@ -91,6 +91,10 @@ class BeyondTask(AbsTaskRetrieval):
     def special_scores(self, run: dict[str, dict[str, float]], data: TaskData) -> SpecialScores:
         """The family's own scores of a run (query id -> {document id: score}) that is complete and finite."""
 
+    def all_scores(self, run: dict[str, dict[str, float]], data: TaskData) -> SpecialScores:
+        """The special scores, and what further kinds of task add to them."""
+        return self.special_scores(run, data)
+
     def describe_query(self, query_id: str, data: TaskData) -> dict[str, Any]:
         """What `mteb-beyond show` prints about a query beside its text and relevant documents."""
         return {}
@@ -328,7 +332,7 @@ class BeyondTask(AbsTaskRetrieval):
         assert self.data is not None and self.dataset is not None
         parts = self.dataset[hf_subset][hf_split]
         self._check_run(results, parts)
-        special = self.special_scores(results, self.data)
+        special = self.all_scores(results, self.data)
         figures: dict[str, Any] = {
             "tied_top_share": doubt.tie_share(results),
             "n_documents_in_shortest_ranking": min(map(len, results.values())),

@@ -10,7 +10,7 @@ import mteb
 import pytest
 from mteb.models import ModelMeta
 
-from evaluators import inst_fol
+from evaluators.judge import FacetJudge
 from evaluators.plugin.registry import load_plugins
 from ifir_tasks.ids import parse_query_id
 
@@ -85,8 +85,9 @@ def test_followir() -> None:
     assert drawn["followir_score"] == pytest.approx(drawn["chance_followir_score"], abs=0.03)
 
 
-def test_ifir_and_the_seam_for_instfol() -> None:
+def test_ifir() -> None:
     task = sample("IFIRSample")
+    task.judge = FacetJudge()
     facets = {(r["query-id"], r["corpus-id"]): r["score"] for r in task.data.side["facets"].to_pylist()}
 
     def facet(query: str, document: str) -> int:
@@ -97,24 +98,27 @@ def test_ifir_and_the_seam_for_instfol() -> None:
     assert best["ndcg_at_20"] == pytest.approx(1)
     assert all(best[f"level_{level}_ndcg_at_20"] == pytest.approx(1) for level in (1, 2, 3))
     assert best["query_only_ndcg_at_20"] == pytest.approx(best["chance_ndcg_at_20"], abs=0.03)
-    deaf = Ranker(lambda q, d: noise(parse_query_id(q).base, d))
-    scores(task, deaf)
 
     # Exact judge scores come from the facets: min(facet, level), or the facet itself without levels.
-    def judged(query: str, documents: list[str]) -> float:
-        level = parse_query_id(query).level or 3
-        return sum(min(facet(query, d), level) for d in documents) / len(documents)
-
     def top20(run: dict[str, float]) -> list[str]:
         return sorted(run, key=lambda d: (run[d], d), reverse=True)[:20]
 
+    attainable: dict[int, list[float]] = {}
     for query in [q for q in knowing.run if not q.endswith("-og")]:
         parts = parse_query_id(query)
         maximum = parts.level or 3
-        plain = judged(query, top20(knowing.run[parts.plain]))
-        attained = inst_fol(judged(query, top20(knowing.run[query])), plain, maximum)
-        attainable = sorted((min(facet(query, d), maximum) for d in knowing.documents), reverse=True)[:20]
-        assert attained == pytest.approx((sum(attainable) / 20 - plain) / (maximum - plain))
-        assert attained > 0
-        same = judged(query, top20(deaf.run[query])), judged(query, top20(deaf.run[parts.plain]))
-        assert inst_fol(*same, maximum) == 0
+        found = [min(facet(query, d), maximum) for d in top20(knowing.run[parts.plain])]
+        most = sorted((min(facet(query, d), maximum) for d in knowing.documents), reverse=True)[:20]
+        plain = sum(found) / 20
+        attainable.setdefault(parts.level or 0, []).append((sum(most) / 20 - plain) / (maximum - plain))
+    means = {level: sum(values) / len(values) for level, values in attainable.items()}
+    assert all(best[f"level_{level}_instfol_at_20"] == pytest.approx(mean) for level, mean in means.items())
+    assert best["instfol_at_20"] == pytest.approx(sum(means.values()) / 4)
+    assert best["instfol_at_20"] > 0.2
+    assert (best["n_unscored"], best["weighted"]) == (0, 0)
+
+    deaf = scores(task, Ranker(lambda q, d: noise(parse_query_id(q).base, d)))
+    assert {deaf[k] for k in deaf if k.endswith("instfol_at_20")} == {0}
+    # Knowing the facets without heeding the instruction is no instruction following either.
+    informed = scores(task, Ranker(lambda q, d: facet(q, d)))
+    assert {informed[k] for k in informed if k.endswith("instfol_at_20")} == {0}

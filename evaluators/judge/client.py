@@ -1,0 +1,281 @@
+"""The one door to language models: a client for any server that speaks OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx2
+import openai
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
+from tenacity.wait import wait_random_exponential
+
+from evaluators.judge.pace import Pace
+from evaluators.judge.reply import MalformedReplyError, Reply, read_reply
+from evaluators.judge.request import Request
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+BASE_URL_VARIABLE = "OPENAI_BASE_URL"
+_OPENAI = "https://api.openai.com/v1"
+# Servers on a machine of one's own need no key, but the protocol wants some text in its place.
+_NO_KEY = "no-key"
+# A shorter key is a placeholder such as "EMPTY", and its letters may well occur in a reply.
+_SHORTEST_SECRET = 8
+_LONGEST_REASON = 300
+# Log-probabilities that every server with the feature can give, for one that refuses a higher number.
+_FEW_LOGPROBS = 5
+
+
+class CallFailedError(Exception):
+    """A call that stays without a reply; the text says why. Other calls may well succeed."""
+
+
+class EndpointError(RuntimeError):
+    """The endpoint answers nothing at all: wrong key, unknown model, no credit, server down."""
+
+
+class _TransientError(Exception):
+    """Worth another try, after ``wait`` seconds if the server named a time."""
+
+    def __init__(self, reason: str, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A reply, the body it was read from as JSON text, and the body that was sent (without what the model refuses)."""
+
+    reply: Reply
+    response: str
+    sent: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a language model is served, and how hard it may be asked.
+
+    Attributes:
+        base_url: for instance ``http://127.0.0.1:8000/v1``; default ``$OPENAI_BASE_URL``, else OpenAI's own.
+        api_key: default: the environment variable ``key_variable``. It is never written anywhere.
+        key_variable: name of that variable.
+        concurrency: most calls in flight.
+        requests_per_minute, tokens_per_minute: limits, ``None`` for none. Tokens are estimated before a call: four
+            characters a token, plus the longest reply.
+        timeout: wall-clock limit of one attempt in seconds.
+        attempts: how often a call that fails for a passing reason is tried.
+        backoff: seconds; the wait before attempt n+1 is drawn from 0..``backoff`` * 2^n, unless the server names one.
+        longest_wait: a call is given up when the server asks to wait longer than this many seconds.
+
+    Raises:
+        ValueError: naming a setting that makes no sense.
+    """
+
+    base_url: str | None = None
+    api_key: str | None = None
+    key_variable: str = KEY_VARIABLE
+    concurrency: int = 32
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    timeout: float = 60.0
+    attempts: int = 6
+    backoff: float = 0.5
+    longest_wait: float = 120.0
+
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "attempts", "timeout"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0, got {getattr(self, name)!r}")
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            if getattr(self, name) is not None and not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0, got {getattr(self, name)!r}")
+        url = urlsplit(self.url)
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise ValueError(f"the base URL {self.shown_url!r} is no http or https address")
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.shown_url!r})"
+
+    @property
+    def url(self) -> str:
+        """The base URL in force."""
+        return self.base_url or os.environ.get(BASE_URL_VARIABLE) or _OPENAI
+
+    @property
+    def shown_url(self) -> str:
+        """The base URL without user, password and query, for records and messages."""
+        url = urlsplit(self.url)
+        host = url.hostname or ""
+        place = f"[{host}]" if ":" in host else host
+        return urlunsplit((url.scheme, f"{place}:{url.port}" if url.port else place, url.path.rstrip("/"), "", ""))
+
+    def key(self) -> str:
+        """The key to send.
+
+        Raises:
+            ValueError: if OpenAI's own service is asked and there is no key.
+        """
+        found = self.api_key or os.environ.get(self.key_variable)
+        if not found and self.url.startswith(_OPENAI):
+            raise ValueError(
+                f"no API key: set the environment variable {self.key_variable}, or name another endpoint's base URL"
+            )
+        return found or _NO_KEY
+
+
+class Client:
+    """Calls to one endpoint from one event loop; an asynchronous context manager.
+
+    Passing faults (rate limits, server errors, timeouts, dropped connections, bodies that are no chat completion) are
+    tried again with growing random waits; a wait that the server names is kept. A model that refuses log-probabilities
+    is asked without them, one that refuses ``max_tokens`` with ``max_completion_tokens``.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._key = endpoint.key()
+        self._paces: list[tuple[Pace, str]] = []
+        if endpoint.requests_per_minute is not None:
+            self._paces.append((Pace(endpoint.requests_per_minute), "requests"))
+        if endpoint.tokens_per_minute is not None:
+            self._paces.append((Pace(endpoint.tokens_per_minute), "tokens"))
+        self._backoff = wait_random_exponential(multiplier=endpoint.backoff, max=60)
+        # What each model turned out to refuse: log-probabilities beyond a number, and the name `max_tokens`.
+        self._most_logprobs: dict[str, int] = {}
+        self._renames_max_tokens: set[str] = set()
+
+    async def __aenter__(self) -> Client:
+        self._openai = openai.AsyncOpenAI(
+            base_url=self.endpoint.url, api_key=self._key, max_retries=0, timeout=self.endpoint.timeout
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._openai.close()
+
+    async def complete(self, request: Request) -> Answer:
+        """The model's answer.
+
+        Raises:
+            CallFailedError: if this call stays without an answer.
+            EndpointError: if no call can succeed.
+        """
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(self.endpoint.attempts),
+            wait=self._wait,
+            retry=retry_if_exception_type(_TransientError),
+            reraise=True,
+        )
+        try:
+            return await retrying(self._attempt, request)
+        except _TransientError as error:
+            raise CallFailedError(f"{error} ({self.endpoint.attempts} attempts)") from None
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome is not None else None
+        hinted = error.wait if isinstance(error, _TransientError) else None
+        # A little later than named, and not all at once.
+        return self._backoff(state) if hinted is None else hinted + random.uniform(0, self.endpoint.backoff)
+
+    async def _attempt(self, request: Request) -> Answer:
+        for pace, unit in self._paces:
+            tokens = request.estimated_prompt_tokens() + request.sampling.max_tokens
+            await pace.take(1 if unit == "requests" else tokens)
+        while True:
+            sent = self._body(request)
+            try:
+                async with asyncio.timeout(self.endpoint.timeout):
+                    # As `chat.completions.create`, less what a third of its time goes to: checking our body against its
+                    # types, and building an object of the reply.
+                    raw = await self._openai.post("/chat/completions", body=sent, cast_to=httpx2.Response)
+                return self._read(raw.content, sent)
+            except openai.BadRequestError as error:
+                if not self._adapt(request.model, sent, error):
+                    raise CallFailedError(self._reason(error)) from None
+            except openai.APIStatusError as error:
+                raise self._status_error(error) from None
+            except (openai.APITimeoutError, TimeoutError):
+                raise _TransientError(f"no reply within {self.endpoint.timeout:g} seconds") from None
+            except openai.APIConnectionError as error:
+                raise _TransientError(f"connection failed: {self._redacted(str(error.__cause__ or error))}") from None
+            except MalformedReplyError as error:
+                raise _TransientError(self._redacted(str(error))) from None
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body = request.body()
+        most = self._most_logprobs.get(request.model)
+        if most is not None and body.get("top_logprobs", 0) > most:
+            if most:
+                body["top_logprobs"] = most
+            else:
+                del body["logprobs"], body["top_logprobs"]
+        if request.model in self._renames_max_tokens and "max_tokens" in body:
+            body["max_completion_tokens"] = body.pop("max_tokens")
+        return body
+
+    def _read(self, content: bytes, sent: dict[str, Any]) -> Answer:
+        text = self._redacted(content.decode("utf-8", "replace"))
+        try:
+            response = json.loads(text)
+        except ValueError:
+            raise MalformedReplyError(f"the body is no JSON: {text[:80]!r}") from None
+        return Answer(read_reply(response), text, sent)
+
+    def _adapt(self, model: str, sent: Mapping[str, Any], error: openai.BadRequestError) -> bool:
+        """Learn from a refusal what to leave out; ``False`` if it is about something else."""
+        told = f"{error.param or ''} {error.message}".lower()
+        if "logprobs" in told and sent.get("top_logprobs"):
+            more = int(sent["top_logprobs"]) > _FEW_LOGPROBS
+            self._most_logprobs[model] = _FEW_LOGPROBS if more else 0
+            return True
+        if "max_completion_tokens" in told and "max_tokens" in sent:
+            self._renames_max_tokens.add(model)
+            return True
+        return False
+
+    def _status_error(self, error: openai.APIStatusError) -> Exception:
+        """What a refusal means: for this call, for another try, or for every call."""
+        status, reason = error.status_code, self._reason(error)
+        out_of_credit = error.code == "insufficient_quota" or error.type == "insufficient_quota"
+        if status in (401, 402, 403, 404) or (status == 429 and out_of_credit):
+            return EndpointError(f"{self.endpoint.shown_url} refuses every call: {reason}")
+        if status in (408, 409, 425, 429) or status >= 500:
+            wait = retry_after(error.response.headers)
+            if wait is not None and wait > self.endpoint.longest_wait:
+                return CallFailedError(f"{reason}; the server asks to wait {wait:.0f} seconds")
+            return _TransientError(reason, wait)
+        return CallFailedError(reason)
+
+    def _reason(self, error: openai.APIStatusError) -> str:
+        body = error.body if isinstance(error.body, dict) else {}
+        message = str(body.get("message") or error.message)
+        return self._redacted(f"HTTP {error.status_code}: {message}")[:_LONGEST_REASON]
+
+    def _redacted(self, text: str) -> str:
+        """The text without the key, which some servers repeat."""
+        return text.replace(self._key, "[key]") if len(self._key) >= _SHORTEST_SECRET else text
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a server asks to wait (``Retry-After`` in seconds or as a date), ``None`` if it does not say."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is not None and re.fullmatch(r"\s*[0-9]{1,9}(\.[0-9]{0,9})?\s*", value):
+            return float(value) / unit
+    try:
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return max(0.0, date.timestamp() - time.time())

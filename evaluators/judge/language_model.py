@@ -1,0 +1,254 @@
+"""Asking many things of a language model: from the store where it has the reply, from the endpoint otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from evaluators.judge.client import CallFailedError, Client, Endpoint, EndpointError
+from evaluators.judge.progress import Bar, Price, Tally
+from evaluators.judge.reply import Reply
+from evaluators.judge.request import Request
+from evaluators.judge.store import Store
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+# The bar is redrawn ten times a second at most; telling it more often only costs time.
+_CALLS_PER_UPDATE = 16
+# So many calls given up in a row, and none answered between: the server is down.
+_HOPELESS = 20
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a request: a reply, or the reason why there is none.
+
+    Attributes:
+        request: what was asked.
+        store: where the reply is.
+        failure: why there is no reply, ``None`` if there is one.
+        cached: whether the reply was stored before.
+    """
+
+    request: Request
+    store: Store
+    failure: str | None = None
+    cached: bool = False
+
+    @property
+    def reply(self) -> Reply | None:
+        """The reply, ``None`` if the call failed. Read from the store each time: a million of them fill no memory."""
+        return None if self.failure is not None else self.store.reply(self.request.key)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What asking would take.
+
+    Attributes:
+        requests: different requests.
+        stored: those of them that have a reply in the store.
+        prompt_tokens: estimate for the calls to make: four characters a token.
+        most_completion_tokens: if every reply were as long as allowed.
+    """
+
+    requests: int
+    stored: int
+    prompt_tokens: int
+    most_completion_tokens: int
+
+    @property
+    def calls(self) -> int:
+        """The calls to make."""
+        return self.requests - self.stored
+
+    def told(self, price: Price | None) -> str:
+        """The plan in a sentence or two."""
+        text = (
+            f"{self.requests} different requests, {self.stored} already stored, {self.calls} calls to make; about "
+            f"{self.prompt_tokens} prompt tokens (four characters a token), at most {self.most_completion_tokens} "
+            "completion tokens"
+        )
+        if price is None:
+            return text
+        least, most = price.of(self.prompt_tokens, 0), price.of(self.prompt_tokens, self.most_completion_tokens)
+        return f"{text}; cost {least:.2f} (prompts alone) to {most:.2f} at most"
+
+
+class LanguageModel:
+    """An endpoint with the store of its replies.
+
+    Args:
+        endpoint: where to ask.
+        store: where replies are kept; default: the user's store (see :class:`Store`), opened when first needed.
+        price: for the progress bar.
+        progress: whether to show a bar on standard error.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, store: Store | None = None, *, price: Price | None = None, progress: bool = True
+    ) -> None:
+        self.endpoint = endpoint
+        self.price = price
+        self.progress = progress
+        self._store = store
+
+    @property
+    def store(self) -> Store:
+        """The store of replies."""
+        if self._store is None:
+            self._store = Store()
+        return self._store
+
+    def plan(self, requests: Iterable[Request]) -> Plan:
+        """What :meth:`ask` would do; asks nothing."""
+        unique = {r.key: r for r in requests}
+        stored = self.store.endpoints(unique)
+        missing = [r for key, r in unique.items() if key not in stored]
+        return Plan(
+            requests=len(unique),
+            stored=len(stored),
+            prompt_tokens=sum(r.estimated_prompt_tokens() for r in missing),
+            most_completion_tokens=sum(r.sampling.max_tokens for r in missing),
+        )
+
+    def ask(
+        self, requests: Sequence[Request], *, label: str = "asking", again: frozenset[str] = frozenset()
+    ) -> list[Outcome]:
+        """Every request's outcome, in the given order; a request given several times is asked once.
+
+        Each reply is stored the moment it is there: after an interruption, asking again goes on where it stopped.
+
+        Args:
+            requests: what to ask.
+            label: for the progress bar.
+            again: keys of requests to ask although a reply is stored; the earlier reply is kept beside the new one.
+
+        Raises:
+            EndpointError: if the endpoint answers nothing (wrong key, unknown model, server down).
+        """
+        unique = {r.key: r for r in requests}
+        outcomes = self._stored_outcomes({key: r for key, r in unique.items() if key not in again})
+        missing = [r for key, r in unique.items() if key not in outcomes]
+        if missing:
+            tally = Tally(total=len(unique), cached=len(outcomes))
+            outcomes |= _run(self._ask_all(missing, label, tally, again))
+        return [outcomes[r.key] for r in requests]
+
+    def _stored_outcomes(self, requests: dict[str, Request]) -> dict[str, Outcome]:
+        found = self.store.endpoints(requests)
+        elsewhere = sorted({*found.values()} - {self.endpoint.shown_url})
+        if elsewhere:
+            logger.warning(
+                "%s: stored replies of %s answer for %s; a model is told by its name, so use another store "
+                "(MTEB_BEYOND_STORE) if that is another model",
+                next(iter(requests.values())).model,
+                ", ".join(elsewhere),
+                self.endpoint.shown_url,
+            )
+        return {key: Outcome(requests[key], self.store, cached=True) for key in found}
+
+    async def _ask_all(
+        self, missing: list[Request], label: str, tally: Tally, again: frozenset[str]
+    ) -> dict[str, Outcome]:
+        outcomes: dict[str, Outcome] = {}
+        queue = iter(missing)
+        async with Client(self.endpoint) as client:
+            with Bar(label, tally, self.price, shown=self.progress) as bar:
+                watch = _Watch(self.endpoint)
+                workers = [
+                    asyncio.create_task(self._work(queue, client, outcomes, tally, bar, watch, again))
+                    for _ in range(min(self.endpoint.concurrency, len(missing)))
+                ]
+                try:
+                    await asyncio.gather(*workers)
+                except EndpointError as error:
+                    raise EndpointError(f"{error}. {tally.done} replies were stored; run again to go on") from None
+                finally:
+                    for worker in workers:
+                        worker.cancel()
+                    await asyncio.gather(*workers, return_exceptions=True)
+        return outcomes
+
+    async def _work(
+        self,
+        queue: Iterator[Request],
+        client: Client,
+        outcomes: dict[str, Outcome],
+        tally: Tally,
+        bar: Bar,
+        watch: _Watch,
+        again: frozenset[str],
+    ) -> None:
+        for request in queue:
+            # Another process may have stored the reply since this one looked.
+            if request.key not in again and self.store.endpoints([request.key]):
+                outcome = Outcome(request, self.store, cached=True)
+                tally.cached += 1
+            else:
+                outcome = await self._call(client, request, tally)
+                watch.saw(outcome)
+            outcomes[request.key] = outcome
+            if len(outcomes) % _CALLS_PER_UPDATE == 0:
+                bar.update()
+
+    async def _call(self, client: Client, request: Request, tally: Tally) -> Outcome:
+        try:
+            answer = await client.complete(request)
+        except CallFailedError as error:
+            tally.failed += 1
+            return Outcome(request, self.store, failure=str(error))
+        self.store.put(request, answer.sent, answer.response, self.endpoint.shown_url)
+        tally.done += 1
+        tally.prompt_tokens += answer.reply.prompt_tokens
+        tally.completion_tokens += answer.reply.completion_tokens
+        return Outcome(request, self.store)
+
+
+class _Watch:
+    """Notices that an endpoint has stopped answering, so that not every call has to find out by itself."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._in_a_row = 0
+
+    def saw(self, outcome: Outcome) -> None:
+        """Count.
+
+        Raises:
+            EndpointError: after too many failures in a row.
+        """
+        self._in_a_row = 0 if outcome.failure is None else self._in_a_row + 1
+        if self._in_a_row >= max(_HOPELESS, self._endpoint.concurrency):
+            raise EndpointError(
+                f"{self._endpoint.shown_url}: {self._in_a_row} calls in a row failed, the last one with: "
+                f"{outcome.failure}"
+            )
+
+
+def _run(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run to the end, also where an event loop is running already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    result: list[_T] = []
+    failure: list[BaseException] = []
+
+    def in_thread() -> None:
+        try:
+            result.append(asyncio.run(work))
+        except BaseException as error:  # handed on to the caller below
+            failure.append(error)
+
+    thread = threading.Thread(target=in_thread, name="language-model")
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return result[0]

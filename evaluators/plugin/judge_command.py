@@ -1,0 +1,221 @@
+"""`mteb-beyond judge`: a judge's scores for saved predictions, merged into the results of their models."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mteb.cache import ResultCache
+
+from evaluators.judge.batch import read_batch, write_batch
+from evaluators.judge.judges import FacetJudge, Judge, LLMJudge
+from evaluators.judge.options import add_model_options, language_model_of, sampling_of
+from evaluators.plugin.agreement_command import add_agreement_command
+from evaluators.plugin.checks import shown
+from evaluators.plugin.judged import JUDGE_KEY, Judged, JudgedTask
+from evaluators.plugin.judged_runs import judged_pairs, judged_task, saved_predictions
+from evaluators.plugin.predictions import Predictions
+from evaluators.plugin.results import write_per_query
+from evaluators.plugin.task import RECORD_KEY, SPLIT
+
+FACETS = "facets"
+# Result files of mteb are rounded to six decimals.
+_ROUNDING = 2e-6
+
+
+def add_judge_options(parser: Any) -> None:
+    """Add ``--judge`` and what goes with it."""
+    add_model_options(
+        parser,
+        "judge",
+        f"model that scores how well passages do what the instruction asks for, or {FACETS!r}: the exact truth of a "
+        "generated sample, without any model",
+    )
+    parser.add_argument(
+        "--judge-top-logprobs",
+        metavar="N",
+        type=int,
+        default=5,
+        help="token probabilities that a score is weighted with; 0: take the whole number (%(default)s)",
+    )
+    parser.add_argument("--rubrics", metavar="DIR", help="directory with other rubrics (default: the package's own)")
+    parser.add_argument(
+        "--most-unscored",
+        metavar="SHARE",
+        type=float,
+        default=0.05,
+        help="withhold the judge's scores if a larger share of the pairs has none (0..1, %(default)s)",
+    )
+    parser.add_argument(
+        "--judge-again", action="store_true", help="ask again where the stored reply holds no readable score"
+    )
+
+
+def judge_of(args: argparse.Namespace, task: type[JudgedTask]) -> Judge:
+    """The judge that the options name, with the rubrics of a task.
+
+    Raises:
+        ValueError, FileNotFoundError: if a setting makes no sense.
+    """
+    if not 0 <= args.most_unscored <= 1:
+        raise ValueError(f"--most-unscored must lie in 0..1, got {args.most_unscored}")
+    if args.judge == FACETS:
+        return FacetJudge()
+    return LLMJudge(
+        rubrics=Path(args.rubrics) if args.rubrics else task.rubrics,
+        model=args.judge,
+        language_model=language_model_of(args, "judge"),
+        sampling=sampling_of(args, "judge"),
+        top_logprobs=args.judge_top_logprobs,
+        paper_top_logprobs=max(10, args.judge_top_logprobs),
+        again=args.judge_again,
+    )
+
+
+def add_judge_command(action: Any) -> None:
+    """Add ``mteb-beyond judge``."""
+    command = action.add_parser(
+        "judge", help="score saved predictions with a judge and merge the scores into the result files"
+    )
+    command.add_argument("--task", metavar="TASK", help="a task that takes a judge, such as IFIRSample")
+    command.add_argument(
+        "--predictions",
+        metavar="FILE_OR_DIR",
+        help="a prediction file of mteb, or a folder with those of several models",
+    )
+    command.add_argument("--results", metavar="DIR", help="mteb's result folder, which has the models' results")
+    add_judge_options(command)
+    command.add_argument(
+        "--dry-run", action="store_true", help="say how many calls it takes and what they cost, and stop"
+    )
+    command.add_argument("--batch-out", metavar="FILE", help="write the calls to make as a request file of a Batch API")
+    command.add_argument("--batch-in", metavar="FILE", nargs="+", help="first read these result files of a Batch API")
+    command.set_defaults(func=run_judge)
+    add_agreement_command(command.add_subparsers(metavar="agreement"))
+
+
+def run_judge(args: argparse.Namespace) -> int:
+    """Carry out ``mteb-beyond judge``; returns the exit code."""
+    for name in ("task", "predictions", "judge"):
+        if getattr(args, name) is None:
+            raise ValueError(f"judge needs --{name}")
+    if args.results is None and not (args.dry_run or args.batch_out):
+        raise ValueError("judge needs --results, mteb's result folder whose files get the scores")
+    task = judged_task(args.task)
+    task.judge = judge = judge_of(args, type(task))
+    task.most_unscored = args.most_unscored
+    asks_model = args.dry_run or args.batch_out or args.batch_in
+    if asks_model and not isinstance(judge, LLMJudge):
+        raise ValueError(f"--judge {args.judge} asks no model: there is nothing to plan or to send in a batch")
+    task.load_data()
+    saved = saved_predictions(task, Path(args.predictions))
+    if asks_model:
+        assert isinstance(judge, LLMJudge)
+        _read_batches(judge, args.batch_in or ())
+        if args.dry_run or args.batch_out:
+            return _plan(task, judge, saved, args)
+    for predictions in saved:
+        _judge(task, predictions, Path(args.results))
+    return 0
+
+
+def _plan(task: JudgedTask, judge: LLMJudge, saved: Sequence[Predictions], args: argparse.Namespace) -> int:
+    per_file = [judged_pairs(task, predictions.run) for predictions in saved]
+    requests = judge.requests([pair for pairs in per_file for pair in pairs])
+    asking = judge.language_model
+    assert asking is not None
+    n_pairs = sum(map(len, per_file))
+    print(f"{len(saved)} prediction file(s), {n_pairs} pairs: {asking.plan(requests).told(asking.price)}")
+    if args.batch_out and not args.dry_run:
+        for path in write_batch(requests, asking.store, Path(args.batch_out)):
+            print(f"written: {path}")
+    return 0
+
+
+def _read_batches(judge: LLMJudge, files: Sequence[str]) -> None:
+    asking = judge.language_model
+    assert asking is not None
+    for name in files:
+        report = read_batch(Path(name), asking.store, asking.endpoint.shown_url)
+        print(f"{name}: {report.stored} replies stored, {len(report.failed)} failed, {len(report.unknown)} unknown")
+        for key, reason in report.failed[:5]:
+            print(f"  failed: {key[:16]}: {reason}")
+        if report.unknown:
+            print(f"  written by another store: {shown(report.unknown)}")
+
+
+def _judge(task: JudgedTask, predictions: Predictions, results: Path) -> None:
+    """Judge one model's predictions and merge the scores into its result file."""
+    assert task.data is not None
+    plain = task.special_scores(predictions.run, task.data)
+    result = _result_file(task, predictions, results, plain.scores)
+    task.report_folder = result.parent
+    judged = task.judge_run(predictions.run, task.data)
+    _merge(result, task, judged)
+    table = task.per_query_file(predictions.path.parent)
+    if table.is_file():
+        rows = {q: dict(row) | dict(judged.per_query.get(q, {})) for q, row in plain.per_query.items()}
+        write_per_query(table, rows, task.provenance())
+    print(f"{task.metadata.name}, {predictions.model['model_name']}: {_told(task, judged)} ({result})")
+
+
+def _told(task: JudgedTask, judged: Judged) -> str:
+    score = judged.scores.get(task.judged_score)
+    value = "withheld" if score is None else f"{score:.4f}"
+    return f"{task.judged_score} = {value}, {judged.scores['n_judged']} judged, {judged.scores['n_unscored']} unscored"
+
+
+def _result_file(task: JudgedTask, predictions: Predictions, results: Path, scores: dict[str, Any]) -> Path:
+    """The result file that these predictions made: the one of this model that has the same main score.
+
+    Raises:
+        FileNotFoundError: if the model has no result for the task.
+        ValueError: if none or several of its results have that score, or their data are others.
+    """
+    model, revision = predictions.model["model_name"], predictions.model["revision"]
+    plain = ResultCache(results).get_task_result_path(task.metadata.name, model, revision)
+    candidates = [p for p in (plain, *sorted(plain.parent.glob(f"experiments/*/{plain.name}"))) if p.is_file()]
+    if not candidates:
+        raise FileNotFoundError(
+            f"{predictions.path}: the model {model!r} at {revision!r} has no result {plain}; "
+            "run it first with --output-folder and --prediction-folder"
+        )
+    name = task.metadata.main_score
+    fitting = []
+    for path in candidates:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["dataset_revision"] != task.metadata.revision:
+            continue
+        found = content["scores"][SPLIT][0].get(name)
+        if isinstance(found, float | int) and math.isclose(found, scores[name], abs_tol=_ROUNDING):
+            fitting.append(path)
+    if len(fitting) != 1:
+        listed = ", ".join(map(str, fitting or candidates))
+        what = "several results have" if fitting else "no result of the present data has"
+        raise ValueError(
+            f"{predictions.path}: its rankings give {name} = {scores[name]:.6f}, and {what} that score: {listed}"
+        )
+    return fitting[0]
+
+
+def _merge(path: Path, task: JudgedTask, judged: Judged) -> None:
+    """Write the judge's scores into a result file, touching nothing else; an earlier judge's scores are replaced."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    scores = content["scores"][SPLIT][0]
+    for key in [k for k in scores if _is_judged(k, task)]:
+        del scores[key]
+    # As mteb rounds what it writes, so that it makes no difference when a run was judged.
+    scores |= {k: round(v, 6) if isinstance(v, float) else v for k, v in judged.scores.items()}
+    record = task.record()
+    scores.setdefault(RECORD_KEY, {})[JUDGE_KEY] = record[JUDGE_KEY]
+    unfinished = path.with_suffix(".json.unfinished")
+    unfinished.write_text(json.dumps(content, indent=2), encoding="utf-8")
+    unfinished.replace(path)
+
+
+def _is_judged(key: str, task: JudgedTask) -> bool:
+    return key in ("n_judged", "n_unscored", "weighted") or key.endswith(task.judged_score)

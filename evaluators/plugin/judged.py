@@ -1,0 +1,153 @@
+"""Tasks whose runs a judge can score beside their relevance judgements."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from evaluators.judge.judges import Judge, Judgement, Pair, as_judge, reasons, unscored
+from evaluators.plugin.data import TaskData
+from evaluators.plugin.results import SpecialScores
+from evaluators.plugin.task import BeyondTask
+
+logger = logging.getLogger(__name__)
+
+JUDGE_KEY = "judge"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a judge's scores of a run come to.
+
+    Attributes:
+        scores: flat values by key.
+        per_query: query id -> the same for that query alone.
+        pairs: the different pairs that were judged.
+        judgements: one for each pair.
+    """
+
+    scores: Mapping[str, float]
+    per_query: Mapping[str, Mapping[str, Any]]
+    pairs: Sequence[Pair]
+    judgements: Sequence[Judgement]
+
+    def counts(self) -> dict[str, Any]:
+        """``n_judged`` pairs with a score, ``n_unscored`` without; ``weighted``: share scored by log-probabilities."""
+        scored = [j for j in self.judgements if j.score is not None]
+        counts: dict[str, Any] = {"n_judged": len(scored), "n_unscored": len(self.judgements) - len(scored)}
+        if scored:
+            counts["weighted"] = sum(j.weighted for j in scored) / len(scored)
+        return counts
+
+
+class JudgedTask(BeyondTask):
+    """A task that takes a judge: set ``judge`` on an object, or on the class where mteb creates the objects.
+
+    Attributes:
+        judge: a :class:`~evaluators.judge.Judge`, or a function of a :class:`~evaluators.judge.Pair`.
+        most_unscored: the judge's scores are withheld if a larger share (0..1) of the pairs has none.
+        report_folder: where a record of the judging goes, as ``<task>.judge.yaml``; the commands set it to the folder
+            of the result file.
+        rubrics: directory with the rubrics for a language model as judge.
+        judged_score: the key that a judged result has.
+    """
+
+    rubrics: ClassVar[Path]
+    judged_score: ClassVar[str]
+
+    judge: Judge | Callable[[Pair], float | None] | None = None
+    most_unscored: float = 0.05
+    report_folder: Path | None = None
+
+    @abstractmethod
+    def judged_scores(self, run: dict[str, dict[str, float]], data: TaskData, judge: Judge) -> Judged:
+        """Let the judge score what it has to of a complete run, each different pair once."""
+
+    def active_judge(self) -> Judge | None:
+        """The judge in force."""
+        # Read without binding: a function set on the class must not become a method of the task.
+        judge = inspect.getattr_static(self, "judge")
+        return None if judge is None else as_judge(judge.__func__ if isinstance(judge, staticmethod) else judge)
+
+    def record(self) -> dict[str, Any]:
+        judge = self.active_judge()
+        return super().record() | ({} if judge is None else {JUDGE_KEY: judge.record()})
+
+    def all_scores(self, run: dict[str, dict[str, float]], data: TaskData) -> SpecialScores:
+        special = super().all_scores(run, data)
+        if self.active_judge() is None:
+            logger.warning(
+                "%s: without a judge there is no %s. Set task.judge, use `mteb-beyond run --judge MODEL`, or score "
+                "saved predictions with `mteb-beyond judge`",
+                self.metadata.name,
+                self.judged_score,
+            )
+            return special
+        judged = self.judge_run(run, data)
+        rows = {q: dict(row) | dict(judged.per_query.get(q, {})) for q, row in special.per_query.items()}
+        return SpecialScores(special.scores | dict(judged.scores), rows)
+
+    def judge_run(self, run: dict[str, dict[str, float]], data: TaskData) -> Judged:
+        """The judge's scores of a run and its counts, and a report of it in ``report_folder``.
+
+        The scores, not the counts, are withheld if too many pairs have none.
+
+        Raises:
+            ValueError: if there is no judge.
+        """
+        judge = self.active_judge()
+        if judge is None:
+            raise ValueError(f"{self.metadata.name} has no judge: set task.judge")
+        judged = self.judged_scores(run, data, judge)
+        missing = unscored(judged.pairs, judged.judgements)
+        share = len(missing) / len(judged.pairs)
+        withheld = share > self.most_unscored
+        if missing:
+            logger.warning(
+                "%s: %d of %d pairs have no judge's score%s: %s",
+                self.metadata.name,
+                len(missing),
+                len(judged.pairs),
+                f", more than {self.most_unscored:.0%}, so there is no {self.judged_score}" if withheld else "",
+                reasons(missing),
+            )
+        scores = {} if withheld else dict(judged.scores)
+        if self.report_folder is not None:
+            self._write_report(judge, judged, missing, withheld)
+        return Judged(scores | judged.counts(), judged.per_query, judged.pairs, judged.judgements)
+
+    def _write_report(self, judge: Judge, judged: Judged, missing: Sequence[Mapping[str, str]], withheld: bool) -> None:
+        assert self.report_folder is not None
+        report = {
+            "task": self.metadata.name,
+            "dataset_revision": self.metadata.revision,
+            **judge.record(),
+            **judged.counts(),
+            "withheld": withheld,
+            "unscored": list(missing),
+        }
+        self.report_folder.mkdir(parents=True, exist_ok=True)
+        path = self.report_folder / f"{self.metadata.name}.judge.yaml"
+        path.write_text(yaml.safe_dump(report, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+def judge_reason(task: JudgedTask, scores: Mapping[str, Any], record: Mapping[str, Any]) -> str | None:
+    """Why a result's judge scores are not what the task would compute now; ``None`` if they are or none are wanted."""
+    judge = task.active_judge()
+    if judge is None:
+        return None
+    now, then = judge.record(), record.get(JUDGE_KEY)
+    if then is None or task.judged_score not in scores:
+        return "it has no judge's scores"
+    if "version" in now and now["version"] is None:
+        return "its judge is a function without an attribute `version`, so it may have changed"
+    # The same model at another address gives the same numbers: its replies come from the store.
+    differing = sorted(k for k in {*now, *then} - {"endpoint"} if now.get(k) != then.get(k))
+    return f"its judge differs in {', '.join(differing)}" if differing else None

@@ -1,0 +1,72 @@
+"""Saved runs of tasks that take a judge, and the pairs that a judge would be asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evaluators.judge.judges import Judgement, Pair
+from evaluators.plugin.checks import column, shown
+from evaluators.plugin.judged import JudgedTask
+from evaluators.plugin.predictions import Predictions, read_predictions
+from evaluators.plugin.registry import registered_tasks
+from evaluators.plugin.task import SPLIT
+
+Run = dict[str, dict[str, float]]
+
+
+def judged_task(name: str) -> JudgedTask:
+    """The task of that name.
+
+    Raises:
+        ValueError: if it is none that takes a judge; the message lists those that do.
+    """
+    known = {cls.metadata.name: cls for cls in registered_tasks() if issubclass(cls, JudgedTask)}
+    if name not in known:
+        raise ValueError(f"{name!r} is no task that takes a judge; these do: {', '.join(sorted(known))}")
+    return known[name]()
+
+
+def saved_predictions(task: JudgedTask, given: Path) -> list[Predictions]:
+    """A prediction file of the task, or all such files at or below a folder, each checked against the loaded data.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        ValueError: naming the file, if it cannot be read, lacks a query, or ranks documents that do not exist.
+    """
+    assert task.data is not None
+    files = [given] if given.is_file() else sorted(given.rglob(task.prediction_file_name))
+    if not files:
+        raise FileNotFoundError(f"no {task.prediction_file_name} at or below {given}")
+    queries, documents = set(task.data.queries["id"]), set(column(task.data.corpus, "id"))
+    out = []
+    for path in files:
+        saved = read_predictions(path, "default", SPLIT)
+        lacking = sorted(q for q in queries if not saved.run.get(q))
+        if lacking:
+            raise ValueError(f"{path}: no ranking for {len(lacking)} queries of {task.metadata.name}: {shown(lacking)}")
+        strangers = sorted({d for scores in saved.run.values() for d in scores} - documents)
+        if strangers:
+            raise ValueError(
+                f"{path}: {len(strangers)} documents are not in the corpus of {task.metadata.name}: "
+                f"{shown(strangers)}; its predictions come from other data"
+            )
+        out.append(Predictions(path, saved.model, {q: saved.run[q] for q in saved.run if q in queries}))
+    return out
+
+
+def judged_pairs(task: JudgedTask, run: Run) -> Sequence[Pair]:
+    """The pairs that judging a run of a loaded task asks about; asks nobody."""
+    assert task.data is not None
+    return task.judged_scores(run, task.data, _Silent()).pairs
+
+
+class _Silent:
+    """A judge that scores nothing, to learn what it is asked."""
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        return [Judgement(None)] * len(pairs)
+
+    def record(self) -> dict[str, Any]:
+        return {}

@@ -1,0 +1,56 @@
+"""Rankings that mteb saved, read and checked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluators.metrics.ranking import score_array
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a model ranked.
+
+    Attributes:
+        path: the file.
+        model: mteb's record of the model that made them (``model_name``, ``revision``).
+        run: query id -> {document id: score}.
+    """
+
+    path: Path
+    model: dict[str, Any]
+    run: dict[str, dict[str, float]]
+
+
+def read_predictions(path: Path, subset: str, split: str) -> Predictions:
+    """Read a file ``<task>_predictions.json`` that mteb wrote.
+
+    Raises:
+        FileNotFoundError: if it does not exist.
+        ValueError: naming file and fault, if it is not such a file, lacks the subset or split, or holds scores that
+            are not finite numbers.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"no saved predictions at {path}")
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} cannot be read as JSON: {error}") from error
+    model = saved.get("mteb_model_meta") if isinstance(saved, dict) else None
+    if not (isinstance(model, dict) and {"model_name", "revision"} <= model.keys()):
+        raise ValueError(f"{path} does not say which model made it (mteb_model_meta); is it a prediction file of mteb?")
+    splits = saved.get(subset)
+    run = splits.get(split) if isinstance(splits, dict) else None
+    if not isinstance(run, dict):
+        raise ValueError(f"{path} holds no predictions for subset {subset!r} and split {split!r}")
+    for query, scores in run.items():
+        if not isinstance(scores, dict):
+            raise ValueError(f"{path}: the predictions of query {query!r} are not scores by document")
+        try:
+            score_array(scores, query)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+    return Predictions(path, model, run)
