@@ -42,6 +42,7 @@ ROWS: dict[str, tuple[Row, ...]] = {
         Row("level_1_instfol_at_20", "  level 1", 0.0),
         Row("level_2_instfol_at_20", "  level 2", 0.0),
         Row("level_3_instfol_at_20", "  level 3", 0.0),
+        Row("level_0_instfol_at_20", "  without levels", 0.0),
     ),
     "FollowIRSample": (
         Row("p-MRR", "p-MRR (-100..100)", 0.0),

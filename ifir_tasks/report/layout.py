@@ -109,8 +109,9 @@ def _markdown_table(block: Block) -> str:
 
 def _headers(places: Sequence[Place]) -> list[str]:
     with_levels = {place.subset for place in places if place.level is not None}
+    names = {None: "all", 0: "no levels"}
     return [
-        f"{place.subset}\n{'all' if place.level is None else f'level {place.level}'}"
+        f"{place.subset}\n{names.get(place.level, f'level {place.level}')}"
         if place.subset in with_levels
         else place.subset
         for place in places

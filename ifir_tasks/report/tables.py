@@ -40,7 +40,8 @@ LinesOf = Callable[[OwnMeasure], Sequence[Line]]
 
 BY_SUBSET = tuple(Place(subset) for subset in (*SUBSET_TASK_NAMES, AVERAGE))
 BY_LEVEL = tuple(Place(subset, level) for subset in LEVELLED for level in LEVELS)
-OF_SAMPLE = tuple(Place(SAMPLE_TASK, level) for level in (None, *LEVELS))
+# The sample's instructions without levels count as a level of their own in its overall InstFol.
+OF_SAMPLE = tuple(Place(SAMPLE_TASK, level) for level in (None, *LEVELS, 0))
 JUDGING = (
     OwnMeasure("n_judged", "pairs of instruction and passage with a judge's score"),
     OwnMeasure("n_unscored", "such pairs without a score"),

@@ -10,6 +10,7 @@ import pytest
 from mteb.models.model_implementations import MODEL_REGISTRY
 from scipy.optimize import linprog
 
+from ifir_tasks.instfol import inst_fol_means
 from ifir_tasks.report.published import (
     AVERAGE,
     LEVELLED,
@@ -211,3 +212,24 @@ def test_our_average_gives_the_published_overall_ndcg(subset: str) -> None:
 def _row(base: str, level: int, value: float) -> dict[str, object]:
     measures = {f"{kind}{m}_at_20": value for kind in ("", "paper_", "query_only_") for m in ("ndcg", "mrr")}
     return {"base_query": base, "level": level, "n_relevant": 1, "chance_ndcg_at_20": 0.0, **measures}
+
+
+def test_our_overall_instfol_of_published_levels_is_the_published_one() -> None:
+    """Levels with different numbers of queries, each query at its level's published mean."""
+    cells = 0
+    for model in MODELS:
+        by_level, overall = TABLES[11].row(model), TABLES[3].row(model)
+        for subset in LEVELLED:
+            rows = {
+                f"{number}-v{level}": dict.fromkeys(
+                    ("instfol_at_20", "paper_instfol_at_20"), by_level[Column(subset, "instfol", level)]
+                )
+                for level in LEVELS
+                for number in range(5 - level)
+            }
+            found = inst_fol_means(rows)
+            # Both sides are rounded to two decimals.
+            published = pytest.approx(overall[Column(subset, "instfol")], abs=0.0101)
+            assert found["paper_instfol_at_20"] == found["instfol_at_20"] == published, (model, subset)
+            cells += 1
+    assert cells == 60
