@@ -274,8 +274,9 @@ def test_the_sample_has_a_section_of_its_own(tmp_path: Path) -> None:
     assert section.title == "IFIRSample" and "not part of the paper" in section.notes[0]
     lines = {line.label.strip(): line for line in section.blocks[0].lines}
     assert lines["test/fixed-ranking"] == Line("test/fixed-ranking")
-    assert lines["ndcg_at_20"].values == lines["paper_ndcg_at_20"].values == (1.0,) * 4
-    assert lines["instfol_at_20"].values == (0.0,) * 4  # the plain query already gets the best passages
+    assert lines["ndcg_at_20"].values == lines["paper_ndcg_at_20"].values == (1.0,) * 4 + (None,)
+    # With the queries without levels, which count as a level of their own; the plain query already gets the best.
+    assert lines["instfol_at_20"].values == (0.0,) * 5
     judged, unscored, weighted = section.blocks[1].lines[1:]
     assert judged.values[0] > 0 and (unscored.values, weighted.values) == ((0.0,), (0.0,))
     assert "Judged by FacetJudge: test/fixed-ranking." in section.notes

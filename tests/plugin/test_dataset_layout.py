@@ -185,7 +185,9 @@ def test_a_git_archive_is_fetched_once(
     assert fetch_git_archive("org/repo", "c0ffee", url) == folder
 
 
-@pytest.mark.parametrize("content", [None, b"no archive", archive({"../escape": b"x"})[:40]])
+@pytest.mark.parametrize(
+    "content", [None, b"no archive", archive({"../escape": b"x"})[:40]], ids=["missing", "no archive", "cut short"]
+)
 def test_a_failed_fetch_leaves_nothing_that_looks_finished(
     host: tuple[str, dict[str, bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
 ) -> None:

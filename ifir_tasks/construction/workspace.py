@@ -1,0 +1,219 @@
+"""The working directory of a dataset under construction: what is done, from what, and what must be done again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evaluators.judge import LanguageModel, Outcome, Request
+
+Row = dict[str, Any]
+_STATE = "state.json"
+
+
+class Pause(Exception):
+    """The pipeline cannot go on by itself; the text says what it waits for."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A row to be made: what is known of it, and what a language model is to be asked for the rest, if anything."""
+
+    row: Row
+    request: Request | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step whose result is one file of rows.
+
+    Attributes:
+        name: the file's name without suffix.
+        settings: what the user chose and the source gave; if it changes, the stage is made again only when told to.
+        jobs: one for each row. Rows and requests together decide whether the file on disk is still right.
+        read: completes a job's row with the outcome of its request; a key ``problem`` says what is wrong with it.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    jobs: Sequence[Job]
+    read: Callable[[Row, Outcome], Row] = field(default=lambda row, outcome: row)
+
+    @property
+    def key(self) -> str:
+        """Changes with anything that the result depends on."""
+        return fingerprint([[job.row, job.request.key if job.request else None] for job in self.jobs])
+
+
+class Workspace:
+    """The folder ``work`` of a dataset directory.
+
+    Args:
+        directory: of the dataset; it must be new, empty or made by this pipeline.
+        model: what to ask; ``None`` if no stage asks.
+        redo: whether to make stages again whose settings changed.
+        dry_run: whether to stop with a plan at the first stage that has to ask.
+        ask_again: whether to ask once more where a reply could not be read.
+        allow_failed: whether to go on where calls failed, without what they were for.
+        tell: for what happens.
+
+    Raises:
+        ValueError: if the directory holds something else.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        model: LanguageModel | None,
+        *,
+        redo: bool = False,
+        dry_run: bool = False,
+        ask_again: bool = False,
+        allow_failed: bool = False,
+        tell: Callable[[str], None] = print,
+    ) -> None:
+        self.directory = directory
+        self.work = directory / "work"
+        self.model = model
+        self.redo, self.dry_run, self.ask_again, self.allow_failed = redo, dry_run, ask_again, allow_failed
+        self.tell = tell
+        self._state: dict[str, Any] = {}
+        path = self.work / _STATE
+        if path.is_file():
+            self._state = json.loads(path.read_text(encoding="utf-8"))
+        elif directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+            raise ValueError(
+                f"{directory} exists and was not made by this command (it has no work/{_STATE}); choose a new --out"
+            )
+
+    def run(self, stage: Stage) -> list[Row]:
+        """The stage's rows: from its file if that is still right, else made now.
+
+        Raises:
+            ValueError: if the file was made with other settings and nobody said to make it again.
+            ConnectionError: if calls failed.
+            Pause: in a dry run, if the model has to be asked.
+        """
+        path = self.work / f"{stage.name}.jsonl"
+        done = self._state.get(stage.name)
+        settings = json.loads(json.dumps(stage.settings))
+        right = done is not None and path.is_file() and done["key"] == stage.key
+        rows = read_rows(path) if right else [dict(job.row) for job in stage.jobs]
+        again = [i for i, row in enumerate(rows) if row.get("problem")] if right and self.ask_again else []
+        if right and not again:
+            self.tell(f"{stage.name}: done already, {_told(rows)}")
+            return rows
+        if done is not None and not right:
+            self._explain(stage.name, done, settings)
+        to_ask = [(i, stage.jobs[i].request) for i in again or range(len(rows))]
+        asked = [(i, request) for i, request in to_ask if request is not None]
+        outcomes = self._ask(stage.name, [r for _, r in asked], frozenset(r.key for _, r in asked if again))
+        for i, request in asked:
+            rows[i] = stage.read(dict(stage.jobs[i].row), outcomes[request.key])
+        if not (self.work / _STATE).is_file():
+            self._save()  # first of all, so that the directory is known as ours
+        if path.is_file():
+            self.set_aside(path)
+        write_rows(path, rows)
+        self.record(stage.name, {"key": stage.key, "settings": settings})
+        self.tell(f"{stage.name}: {_told(rows)}")
+        return rows
+
+    def record(self, name: str, entry: Mapping[str, Any]) -> None:
+        """Remember that something is done."""
+        self._state[name] = dict(entry)
+        self._save()
+
+    def _save(self) -> None:
+        write_text(self.work / _STATE, json.dumps(self._state, indent=1, sort_keys=True))
+
+    def recorded_key(self, name: str) -> str | None:
+        """The key under which something was recorded as done."""
+        entry = self._state.get(name)
+        return None if entry is None else str(entry["key"])
+
+    def set_aside(self, path: Path) -> None:
+        """Keep a file that is about to be replaced, under a numbered name beside it."""
+        number = 1
+        while (kept := path.with_name(f"{path.stem}.old-{number}{path.suffix}")).exists():
+            number += 1
+        path.rename(kept)
+        self.tell(f"{path.name}: the earlier file is kept as {kept.name}")
+
+    def _explain(self, name: str, done: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        """Say why a stage is made again.
+
+        Raises:
+            ValueError: if settings changed without leave to make it again.
+        """
+        before = done["settings"]
+        changed = [
+            f"{k} (was {before.get(k)!r}, is {settings.get(k)!r})"
+            for k in sorted({*before, *settings})
+            if before.get(k) != settings.get(k)
+        ]
+        if changed and not self.redo:
+            raise ValueError(
+                f"{self.work / name}.jsonl was made with other settings: {'; '.join(changed)}. Undo the change, or "
+                "pass --redo to make it again with all that follows from it (the earlier files are kept beside)"
+            )
+        self.tell(f"{name}: made again, since {', '.join(changed) or 'what it is built on'} changed")
+
+    def _ask(self, name: str, requests: list[Request], again: frozenset[str]) -> dict[str, Outcome]:
+        if not requests:
+            return {}
+        if self.model is None:
+            raise ValueError(f"{name} asks a language model: name one with --llm")
+        if self.dry_run:
+            plan = self.model.plan(requests)
+            extra = f"; {len(again)} replies that could not be read would be asked for again" if again else ""
+            raise Pause(f"dry run, next: {name}: {plan.told(self.model.price)}{extra}")
+        outcomes = self.model.ask(requests, label=name, again=again)
+        failed = [o for o in outcomes if o.failure is not None]
+        if failed and not self.allow_failed:
+            raise ConnectionError(
+                f"{name}: {len(failed)} of {len(requests)} calls failed, for instance: {failed[0].failure}. Run again "
+                "to repeat these (the other replies are stored), or pass --allow-failed to go on without them"
+            )
+        return {outcome.request.key: outcome for outcome in outcomes}
+
+
+def fingerprint(value: Any) -> str:
+    """A SHA-256 over JSON values."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a file of JSON lines.
+
+    Raises:
+        ValueError: if it is not one.
+    """
+    try:
+        return [dict(json.loads(line)) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"{path} was damaged ({error}); delete it, and it is made again from stored replies"
+        ) from error
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write JSON lines; a reader sees the whole file or none."""
+    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
+    """Write a file; a reader sees the whole file or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".part")
+    unfinished.write_text(text, encoding=encoding, newline="")
+    unfinished.replace(path)
+
+
+def _told(rows: Sequence[Row]) -> str:
+    bad = sum(bool(row.get("problem")) for row in rows)
+    return f"{len(rows)} rows" + (f", {bad} of them without result (see `problem` in the file)" if bad else "")
