@@ -11,6 +11,7 @@ import mteb
 from evaluators.plugin.judge_command import add_judge_options, judge_of
 from evaluators.plugin.models import resolve_model
 from evaluators.plugin.running import evaluate
+from ifir_tasks.construction.command import add_build_command
 from ifir_tasks.report import add_report_command
 from ifir_tasks.retrieval import wrap
 from ifir_tasks.tasks import IFIRTask
@@ -22,6 +23,7 @@ def add_commands(action: Any) -> None:
     steps = command.add_subparsers(required=True, metavar="STEP")
     _add_run(steps)
     add_report_command(steps)
+    add_build_command(steps)
 
 
 def _add_run(steps: Any) -> None:

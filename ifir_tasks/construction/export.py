@@ -49,7 +49,7 @@ def write(
         workspace.tell(f"{workspace.directory}: the dataset is written already")
         return
     write_dataset(workspace.directory, {"corpus": _corpus(source), **configs}, card)
-    workspace.record(_NAME, {"key": key, "settings": {}})
+    workspace.record(_NAME, {"key": key})
     workspace.tell(f"{workspace.directory}: dataset written, {len(instructions)} instructed queries")
 
 

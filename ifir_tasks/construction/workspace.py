@@ -26,6 +26,11 @@ class Job:
     row: Row
     request: Request | None = None
 
+    @property
+    def key(self) -> str:
+        """Changes with anything that the row depends on."""
+        return fingerprint([self.row, self.request.key if self.request else None])[:16]
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -34,7 +39,7 @@ class Stage:
     Attributes:
         name: the file's name without suffix.
         settings: what the user chose and the source gave; if it changes, the stage is made again only when told to.
-        jobs: one for each row. Rows and requests together decide whether the file on disk is still right.
+        jobs: one for each row. A row is taken from the file if its job is still the same.
         read: completes a job's row with the outcome of its request; a key ``problem`` says what is wrong with it.
     """
 
@@ -42,11 +47,6 @@ class Stage:
     settings: Mapping[str, Any]
     jobs: Sequence[Job]
     read: Callable[[Row, Outcome], Row] = field(default=lambda row, outcome: row)
-
-    @property
-    def key(self) -> str:
-        """Changes with anything that the result depends on."""
-        return fingerprint([[job.row, job.request.key if job.request else None] for job in self.jobs])
 
 
 class Workspace:
@@ -101,25 +101,27 @@ class Workspace:
         path = self.work / f"{stage.name}.jsonl"
         done = self._state.get(stage.name)
         settings = json.loads(json.dumps(stage.settings))
-        right = done is not None and path.is_file() and done["key"] == stage.key
-        rows = read_rows(path) if right else [dict(job.row) for job in stage.jobs]
-        again = [i for i, row in enumerate(rows) if row.get("problem")] if right and self.ask_again else []
+        present = {row["key"]: row for row in read_rows(path)} if path.is_file() else {}
+        keys = [job.key for job in stage.jobs]
+        right = done is not None and list(present) == keys
+        again = {k for k, row in present.items() if self.ask_again and row["problem"]}
         if right and not again:
-            self.tell(f"{stage.name}: done already, {_told(rows)}")
-            return rows
+            self.tell(f"{stage.name}: done already, {_told(list(present.values()))}")
+            return list(present.values())
         if done is not None and not right:
             self._explain(stage.name, done, settings)
-        to_ask = [(i, stage.jobs[i].request) for i in again or range(len(rows))]
-        asked = [(i, request) for i, request in to_ask if request is not None]
-        outcomes = self._ask(stage.name, [r for _, r in asked], frozenset(r.key for _, r in asked if again))
-        for i, request in asked:
-            rows[i] = stage.read(dict(stage.jobs[i].row), outcomes[request.key])
+        todo = {k: job for k, job in zip(keys, stage.jobs, strict=True) if k not in present or k in again}
+        asked = {k: job.request for k, job in todo.items() if job.request is not None}
+        outcomes = self._ask(stage.name, list(asked.values()), frozenset(asked[k].key for k in again & set(asked)))
+        made = {k: stage.read(dict(todo[k].row), outcomes[r.key]) for k, r in asked.items()}
+        made = {k: {"key": k, **made.get(k, job.row)} for k, job in todo.items()}
+        rows = [made.get(k) or present[k] for k in keys]
         if not (self.work / _STATE).is_file():
             self._save()  # first of all, so that the directory is known as ours
         if path.is_file():
             self.set_aside(path)
         write_rows(path, rows)
-        self.record(stage.name, {"key": stage.key, "settings": settings})
+        self.record(stage.name, {"settings": settings})
         self.tell(f"{stage.name}: {_told(rows)}")
         return rows
 
@@ -134,7 +136,7 @@ class Workspace:
     def recorded_key(self, name: str) -> str | None:
         """The key under which something was recorded as done."""
         entry = self._state.get(name)
-        return None if entry is None else str(entry["key"])
+        return None if entry is None else str(entry.get("key"))
 
     def set_aside(self, path: Path) -> None:
         """Keep a file that is about to be replaced, under a numbered name beside it."""
