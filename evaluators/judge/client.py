@@ -200,6 +200,7 @@ class Client:
             await pace.take(1 if unit == "requests" else tokens)
         while True:
             sent = self._body(request)
+            failure: Exception | None = None
             try:
                 async with asyncio.timeout(self.endpoint.timeout):
                     # As `chat.completions.create`, less what a third of its time goes to: checking our body against its
@@ -208,15 +209,18 @@ class Client:
                 return self._read(raw.content, sent)
             except openai.BadRequestError as error:
                 if not self._adapt(request.model, sent, error):
-                    raise CallFailedError(self._reason(error)) from None
+                    failure = CallFailedError(self._reason(error))
             except openai.APIStatusError as error:
-                raise self._status_error(error) from None
+                failure = self._status_error(error)
             except (openai.APITimeoutError, TimeoutError):
-                raise _TransientError(f"no reply within {self.endpoint.timeout:g} seconds") from None
+                failure = _TransientError(f"no reply within {self.endpoint.timeout:g} seconds")
             except openai.APIConnectionError as error:
-                raise _TransientError(f"connection failed: {self._redacted(str(error.__cause__ or error))}") from None
+                failure = _TransientError(f"connection failed: {self._redacted(str(error.__cause__ or error))}")
             except MalformedReplyError as error:
-                raise _TransientError(self._redacted(str(error))) from None
+                failure = _TransientError(self._redacted(str(error)))
+            if failure is not None:
+                # Raised out here so that the original, which may hold the key, is not kept as its context.
+                raise failure
 
     def _body(self, request: Request) -> dict[str, Any]:
         body = request.body()

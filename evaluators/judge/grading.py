@@ -98,9 +98,8 @@ def _objects(text: str) -> Iterator[tuple[int, int, _Object]]:
             value, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             end = at + 1
-            following = text.find("{", end)
-            # What stands inside an object that is cut off or broken is no verdict of its own.
-            if '"score"' in text[end : len(text) if following < 0 else following]:
+            # It begins like an object and is cut off or broken: what stands inside is no verdict of its own.
+            if text[end:].lstrip().startswith('"'):
                 return
         else:
             yield at, end, value

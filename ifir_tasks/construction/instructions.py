@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluators.judge import Outcome
+from evaluators.judge import Reply
 from ifir_tasks.construction.domains import Level, filled
 from ifir_tasks.construction.prompts import FIRST, NEXT, Asking
-from ifir_tasks.construction.replies import UnreadableReplyError, read_instruction
+from ifir_tasks.construction.replies import read_instruction
 from ifir_tasks.construction.sources import SourceQuery
 from ifir_tasks.construction.workspace import Job, Row, Stage, Workspace, fingerprint
 from ifir_tasks.ids import query_id
@@ -110,10 +110,5 @@ def _job(asking: Asking, level: Level, number: int, below: Row, fields: Any, see
     return Job(row, asking.request(NEXT, instruction=row["below"], **values))
 
 
-def _read(row: Row, outcome: Outcome) -> Row:
-    row["reply"] = outcome.reply.text if outcome.reply else None
-    try:
-        row["instruction"] = read_instruction(outcome, row["below"])
-    except UnreadableReplyError as error:
-        row["problem"] = str(error)
-    return row
+def _read(row: Row, reply: Reply) -> None:
+    row["instruction"] = read_instruction(reply, row["below"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluators.plugin.checks import shown
-from evaluators.plugin.dataset import Card
+from evaluators.plugin.dataset import Card, is_dataset_directory
 from ifir_tasks.construction import export, statistics
 from ifir_tasks.construction.instructions import instruction_of
 from ifir_tasks.construction.prompts import Asking
@@ -138,10 +138,12 @@ def _verdicts(
 
 def _what_waits(workspace: Workspace, waiting: Mapping[str, list[str]]) -> str:
     told = "; ".join(f"{len(ids)} {what}: {shown(ids)}" for what, ids in waiting.items() if ids)
+    before = is_dataset_directory(workspace.directory)
     return (
         f"waiting for review: {told}. Fill in {INSTRUCTIONS.path(workspace)} (decision: accept, edit or exclude; "
         f"ratings 1-5) and {PASSAGES.path(workspace)} (decision: accept the verdict, keep or exclude; agreement 1-5), "
         "and run again; or pass --accept-unreviewed"
+        + (f". The dataset in {workspace.directory} is the one written before" if before else "")
     )
 
 

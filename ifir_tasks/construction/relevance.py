@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
-from evaluators.judge import Outcome
+from evaluators.judge import Reply
 from ifir_tasks.construction.instructions import Instruction
 from ifir_tasks.construction.prompts import RELEVANCE, Asking
-from ifir_tasks.construction.replies import UnreadableReplyError, read_verdict
+from ifir_tasks.construction.replies import read_verdict
 from ifir_tasks.construction.sources import LABEL, Source
 from ifir_tasks.construction.workspace import Job, Row, Stage, Workspace
 
@@ -76,27 +76,24 @@ def _job(asking: Asking | None, source: Source, instruction: Instruction, docume
         "instruction": instruction.text,
         "label": label,
         "against_label": bool(given and label and given != label),
-        "verdict": Verdict.KEPT.name.lower(),
-        "reason": "relevant in the source; no model was asked",
+        "verdict": _word(Verdict.UNDECIDED),
+        "reason": "",
         "problem": None,
         "reply": None,
     }
     if asking is None:
-        return Job(row)
+        return Job(row | {"verdict": _word(Verdict.KEPT), "reason": "relevant in the source; no model was asked"})
     passage = source.passages[document]
-    request = asking.request(RELEVANCE, query=instruction.query, instruction=instruction.text, passage=passage)
-    return Job(row, request)
+    return Job(row, asking.request(RELEVANCE, query=instruction.query, instruction=instruction.text, passage=passage))
 
 
-def _read(row: Row, outcome: Outcome) -> Row:
-    row["reply"] = outcome.reply.text if outcome.reply else None
-    try:
-        met, row["reason"] = read_verdict(outcome)
-        verdict = Verdict.KEPT if met else Verdict.EXCLUDED
-    except UnreadableReplyError as error:
-        verdict, row["reason"], row["problem"] = Verdict.UNDECIDED, "", str(error)
-    row["verdict"] = verdict.name.lower()
-    return row
+def _read(row: Row, reply: Reply) -> None:
+    met, row["reason"] = read_verdict(reply)
+    row["verdict"] = _word(Verdict.KEPT if met else Verdict.EXCLUDED)
+
+
+def _word(verdict: Verdict) -> str:
+    return verdict.name.lower()
 
 
 def verdict_of(row: Mapping[str, str]) -> Verdict:
@@ -126,6 +123,6 @@ def nest_rows(
                 if after < before:
                     lowered += 1
                     cause = next(i.level for i, v in zip(levels[:place], own[:place], strict=True) if v == after)
-                    reason = f"{after.name.lower()} at level {cause}, so also here; by itself: {reason}"
+                    reason = f"{_word(after)} at level {cause}, so also here; by itself: {reason}"
                 out[instruction.id, document] = (after, reason)
     return out, lowered

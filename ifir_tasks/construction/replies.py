@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evaluators.judge import Outcome
+from evaluators.judge import Reply
 from evaluators.metrics.standard import is_plain_text
 
 _PARTS = re.compile(r"^[\s*#>_]*(query|instruction)[\s*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
@@ -20,51 +20,48 @@ class UnreadableReplyError(ValueError):
     """A reply from which nothing can be taken; the text says why."""
 
 
-def read_instruction(outcome: Outcome, below: str | None) -> str:
+def read_instruction(reply: Reply, below: str | None) -> str:
     """The text after the last ``Instruction:``, as one paragraph.
 
     Args:
-        outcome: of a request.
+        reply: to a request for an instruction.
         below: the instruction of the level below, which the new one must not repeat.
 
     Raises:
         UnreadableReplyError: if there is none.
     """
-    text = _part(_complete(outcome), "instruction")
+    text = _part(_complete(reply), "instruction")
     if below is not None and text.casefold() == " ".join(below.split()).casefold():
         raise UnreadableReplyError("the reply repeats the instruction of the level below")
     return text
 
 
-def read_request(outcome: Outcome) -> tuple[str, str]:
+def read_request(reply: Reply) -> tuple[str, str]:
     """The texts after the last ``Query:`` and the last ``Instruction:``.
 
     Raises:
         UnreadableReplyError: if either is not there.
     """
-    text = _complete(outcome)
+    text = _complete(reply)
     return _part(text, "query"), _part(text, "instruction")
 
 
-def read_verdict(outcome: Outcome) -> tuple[bool, str]:
+def read_verdict(reply: Reply) -> tuple[bool, str]:
     """The last ``Answer: yes`` or ``Answer: no``, and the reason, which may be empty or cut off.
 
     Raises:
         UnreadableReplyError: if there is no verdict.
     """
-    text = _text(outcome)
+    text = _text(reply)
     found = list(_VERDICT.finditer(text))
     verdict = found[-1] if found else _BARE_VERDICT.match(text)
     if verdict is None:
         raise UnreadableReplyError(f"the reply holds no 'Answer: yes' or 'Answer: no': {text[:80]!r}")
-    reason = _REASON.split(text[verdict.end() :])[-1]
+    reason = _REASON.split(text[verdict.end() :].lstrip(" .,:;*_\"'"))[-1]
     return verdict[1].lower() == "yes", _paragraph(reason)
 
 
-def _text(outcome: Outcome) -> str:
-    reply = outcome.reply
-    if reply is None:
-        raise UnreadableReplyError(f"the call failed: {outcome.failure}")
+def _text(reply: Reply) -> str:
     if reply.refusal:
         raise UnreadableReplyError(f"the model refused: {reply.refusal[:80]!r}")
     if not reply.text.strip():
@@ -74,9 +71,9 @@ def _text(outcome: Outcome) -> str:
     return reply.text
 
 
-def _complete(outcome: Outcome) -> str:
-    text = _text(outcome)
-    if outcome.reply is not None and outcome.reply.finish_reason == "length":
+def _complete(reply: Reply) -> str:
+    text = _text(reply)
+    if reply.finish_reason == "length":
         raise UnreadableReplyError(f"the reply was cut off, allow more tokens (--llm-max-tokens): {text[:80]!r}")
     return text
 

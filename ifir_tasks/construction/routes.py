@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from evaluators.judge import Outcome
+from evaluators.judge import Reply
 from evaluators.plugin.checks import DatasetError, shown
 from ifir_tasks.construction.instructions import empty_row, make_instructions
 from ifir_tasks.construction.prompts import CITATION, Asking
-from ifir_tasks.construction.replies import UnreadableReplyError, read_request
+from ifir_tasks.construction.replies import read_request
 from ifir_tasks.construction.sources import Source, SourceQuery
 from ifir_tasks.construction.workspace import Job, Row, Stage, Workspace, fingerprint
 
@@ -83,13 +83,8 @@ def citation_context(text: str, number: int, words: int = CONTEXT_WORDS) -> str:
     return " ".join([*left[-words:], MARK, *right[:words]])
 
 
-def _read_request(row: Row, outcome: Outcome) -> Row:
-    row["reply"] = outcome.reply.text if outcome.reply else None
-    try:
-        row["query"], row["instruction"] = read_request(outcome)
-    except UnreadableReplyError as error:
-        row["problem"] = str(error)
-    return row
+def _read_request(row: Row, reply: Reply) -> None:
+    row["query"], row["instruction"] = read_request(reply)
 
 
 def _from_descriptions(workspace: Workspace, queries: Sequence[SourceQuery]) -> list[Row]:

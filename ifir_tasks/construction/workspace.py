@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluators.judge import LanguageModel, Outcome, Request
+from evaluators.judge import LanguageModel, Outcome, Reply, Request
+from ifir_tasks.construction.replies import UnreadableReplyError
 
 Row = dict[str, Any]
 _STATE = "state.json"
@@ -40,13 +41,27 @@ class Stage:
         name: the file's name without suffix.
         settings: what the user chose and the source gave; if it changes, the stage is made again only when told to.
         jobs: one for each row. A row is taken from the file if its job is still the same.
-        read: completes a job's row with the outcome of its request; a key ``problem`` says what is wrong with it.
+        read: completes a job's row with the reply to its request. The row's ``problem`` says why there is nothing to
+            complete it with, and ``reply`` what was said.
     """
 
     name: str
     settings: Mapping[str, Any]
     jobs: Sequence[Job]
-    read: Callable[[Row, Outcome], Row] = field(default=lambda row, outcome: row)
+    read: Callable[[Row, Reply], None] = field(default=lambda row, reply: None)
+
+    def completed(self, row: Row, outcome: Outcome) -> Row:
+        """A copy of the row with what the outcome of its request gives."""
+        row = dict(row)
+        reply = outcome.reply
+        if reply is None:
+            return row | {"problem": f"the call failed: {outcome.failure}"}
+        row["reply"] = reply.text
+        try:
+            self.read(row, reply)
+        except UnreadableReplyError as error:
+            row["problem"] = str(error)
+        return row
 
 
 class Workspace:
@@ -113,7 +128,7 @@ class Workspace:
         todo = {k: job for k, job in zip(keys, stage.jobs, strict=True) if k not in present or k in again}
         asked = {k: job.request for k, job in todo.items() if job.request is not None}
         outcomes = self._ask(stage.name, list(asked.values()), frozenset(asked[k].key for k in again & set(asked)))
-        made = {k: stage.read(dict(todo[k].row), outcomes[r.key]) for k, r in asked.items()}
+        made = {k: stage.completed(todo[k].row, outcomes[r.key]) for k, r in asked.items()}
         made = {k: {"key": k, **made.get(k, job.row)} for k, job in todo.items()}
         rows = [made.get(k) or present[k] for k in keys]
         if not (self.work / _STATE).is_file():

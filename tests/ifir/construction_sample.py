@@ -49,7 +49,7 @@ def base_rows(domain: str) -> Rows:
 
 
 def source_rows(domain: str, n_queries: int = 8) -> dict[str, Rows]:
-    """The sample's corpus with a domain's base queries; relevant is what meets level 1, graded 1, and more, graded 2."""
+    """The sample's corpus with a domain's base queries; relevant is what meets level 1 (grade 1) or more (2)."""
     queries = base_rows(domain)[:n_queries]
     qrels = [
         {"query-id": q["_id"], "corpus-id": d["_id"], "score": min(2, truth()[q["_id"], d["_id"]])}

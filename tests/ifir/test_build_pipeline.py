@@ -72,7 +72,9 @@ def test_the_sample_is_built_again(domain: str, server: LanguageModelServer, tmp
         r["query-id"] for r in of_first(sample("instruction"), domain)
     }
     assert built(out, "corpus") == sample("corpus")
-    assert built(out, "base_queries") == [{"query-id": r["_id"], "domain": domain} for r in source_rows(domain, 3)["queries"]]
+    assert built(out, "base_queries") == [
+        {"query-id": r["_id"], "domain": domain} for r in source_rows(domain, 3)["queries"]
+    ]
     assert fingerprint(source, ("*",)) == before
 
 
@@ -132,7 +134,9 @@ def test_nothing_is_asked_twice_after_an_interruption(
     server.faults = lambda number, body: "unauthorized" if number >= healthy else None
     with pytest.raises(EndpointError):
         build(source, out, server.url, "--llm-concurrency=2")
-    assert [p.name for p in sorted((out / "work").glob("*.jsonl"))] == [f"instructions-level-{n}.jsonl" for n in (1, 2, 3)]
+    assert [p.name for p in sorted((out / "work").glob("*.jsonl"))] == [
+        f"instructions-level-{n}.jsonl" for n in (1, 2, 3)
+    ]
     server.faults = lambda number, body: None
     assert build(source, out, server.url) == WAITING
     assert max(server.counts.answered_well.values()) == 1
@@ -155,7 +159,7 @@ def test_calls_that_fail_stop_the_stage_or_are_left_out_on_demand(server: Langua
     source, out = write_source(tmp_path / "source", source_rows("finance", 2)), tmp_path / "out"
     bad = source_rows("finance", 2)["queries"][0]["text"]
     server.faults = lambda number, body: "context_exceeded" if bad in str(body) else None
-    with pytest.raises(ConnectionError, match="instructions-level-2: 1 of 2 calls failed.*context length"):
+    with pytest.raises(ConnectionError, match=r"instructions-level-2: 1 of 2 calls failed.*context length"):
         build(source, out, server.url)
     assert build(source, out, server.url, "--allow-failed", "--accept-unreviewed") == 0
     report = json.loads((out / "work" / "report.json").read_text())
@@ -272,6 +276,35 @@ def test_what_changes_is_told_and_made_again_only_on_demand(
     assert "instructions-level-3: done already" in told and "relevance: made again" in told
     assert [call[0] for call in model.calls[calls:]] == ["relevance"] * 3
     assert (out / "work" / "relevance.old-1.jsonl").is_file()
+
+
+def test_what_the_source_knows_reaches_the_second_level(
+    server: LanguageModelServer, model: SampleModel, tmp_path: Path
+) -> None:
+    rows = source_rows("health", 1)
+    rows["queries"] = [row | {"age": 38, "gender": "male"} for row in rows["queries"]]
+    build(write_beir(tmp_path / "health", rows), tmp_path / "a", server.url, domain="health")
+    asked = [r.body["messages"][-1]["content"] for r in server.counts.requests]
+    assert sum("the patient's age and sex: age 38, gender male" in text for text in asked) == 1
+    # Claims whose passages are labelled; the model keeps at level 2 what meets the sample's wish, whatever the label.
+    rows = source_rows("science", 1)
+    (claim,) = rows["queries"]
+    wanted = claim.pop("label")
+    other = {"SUPPORT": "CONTRADICT", "CONTRADICT": "SUPPORT"}[wanted]
+    rows["qrels"] = [row | {"label": other if row["score"] > 1 else wanted} for row in rows["qrels"]]
+    instructions = set()
+    for seed in range(4):
+        out = tmp_path / f"science-{seed}"
+        build(write_source(tmp_path / "science", rows), out, server.url, f"--seed={seed}", "--accept-unreviewed",
+              domain="science")  # fmt: skip
+        given = json.loads((out / "work" / "instructions-level-2.jsonl").read_text())["given"]["label"]
+        text = next(r["instruction"] for r in built(out, "instruction") if r["query-id"].endswith("-v2"))
+        assert {"SUPPORT": "supports", "CONTRADICT": "contradicts"}[given] in text
+        instructions.add(given)
+        against = json.loads((out / "work" / "report.json").read_text())["counts"]["n_kept_against_label"]
+        kept = [r for r in built(out, "qrels") if not r["query-id"].endswith("-v1")]
+        assert against == (len(kept) if given == wanted else 0)
+    assert instructions == {"SUPPORT", "CONTRADICT"}
 
 
 def test_foreign_directories_are_left_alone(server: LanguageModelServer, tmp_path: Path) -> None:
