@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import random
 import re
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import httpx2
 import openai
@@ -39,6 +40,10 @@ _FEW_LOGPROBS = 5
 
 class CallFailedError(Exception):
     """A call that stays without a reply; the text says why. Other calls may well succeed."""
+
+
+class GaveUpError(CallFailedError):
+    """A call that failed for a passing reason as often as it may be tried: perhaps the server is down."""
 
 
 class EndpointError(RuntimeError):
@@ -144,6 +149,11 @@ class Client:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
+        if "@" in urlsplit(endpoint.url).netloc:
+            raise ValueError(
+                f"the base URL {endpoint.shown_url!r} is given with a user or password, which cannot be sent beside "
+                "the API key: leave them out"
+            )
         self._key = endpoint.key()
         self._paces: list[tuple[Pace, str]] = []
         if endpoint.requests_per_minute is not None:
@@ -156,8 +166,13 @@ class Client:
         self._renames_max_tokens: set[str] = set()
 
     async def __aenter__(self) -> Client:
+        url = urlsplit(self.endpoint.url)
+        if url.query:
+            # It logs each address, and some services take their key as a part of it.
+            logging.getLogger("httpx2").setLevel(logging.WARNING)
         self._openai = openai.AsyncOpenAI(
-            base_url=self.endpoint.url,
+            base_url=urlunsplit(url._replace(query="", fragment="")),
+            default_query=dict(parse_qsl(url.query)),
             api_key=self._key,
             max_retries=0,
             timeout=self.endpoint.timeout,
@@ -186,7 +201,7 @@ class Client:
         try:
             return await retrying(self._attempt, request)
         except _TransientError as error:
-            raise CallFailedError(f"{error} ({self.endpoint.attempts} attempts)") from None
+            raise GaveUpError(f"{error} ({self.endpoint.attempts} attempts)") from None
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome is not None else None
@@ -207,15 +222,19 @@ class Client:
                     # types, and building an object of the reply.
                     raw = await self._openai.post("/chat/completions", body=sent, cast_to=httpx2.Response)
                 return self._read(raw.content, sent)
+            except UnicodeEncodeError:
+                failure = CallFailedError("the messages hold half a character (a lone surrogate): remove it")
             except openai.BadRequestError as error:
                 if not self._adapt(request.model, sent, error):
                     failure = CallFailedError(self._reason(error))
             except openai.APIStatusError as error:
                 failure = self._status_error(error)
-            except (openai.APITimeoutError, TimeoutError):
+            except TimeoutError:
                 failure = _TransientError(f"no reply within {self.endpoint.timeout:g} seconds")
             except openai.APIConnectionError as error:
-                failure = _TransientError(f"connection failed: {self._redacted(str(error.__cause__ or error))}")
+                # The transport also calls a refused connection a timeout, hence its own words.
+                cause = error.__cause__ or error
+                failure = _TransientError(f"connection failed: {self._redacted(str(cause) or type(cause).__name__)}")
             except MalformedReplyError as error:
                 failure = _TransientError(self._redacted(str(error)))
             if failure is not None:
@@ -274,7 +293,9 @@ class Client:
         return self._redacted(f"HTTP {error.status_code}: {message}")[:_LONGEST_REASON]
 
     def _redacted(self, text: str) -> str:
-        """The text without the key, which some servers repeat."""
+        """The text without the key and the base URL's query, which some servers repeat."""
+        query = urlsplit(self.endpoint.url).query
+        text = text.replace(query, "[query]") if len(query) >= _SHORTEST_SECRET else text
         return text.replace(self._key, "[key]") if len(self._key) >= _SHORTEST_SECRET else text
 
 

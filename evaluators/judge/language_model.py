@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from evaluators.judge.client import CallFailedError, Client, Endpoint, EndpointError
+from evaluators.judge.client import CallFailedError, Client, Endpoint, EndpointError, GaveUpError
 from evaluators.judge.progress import Bar, Price, Tally
 from evaluators.judge.reply import Reply
 from evaluators.judge.request import Request
@@ -191,19 +191,21 @@ class LanguageModel:
                 outcome = Outcome(request, self.store, cached=True)
                 tally.cached += 1
             else:
-                outcome = await self._call(client, request, tally)
-                watch.saw(outcome)
+                outcome = await self._call(client, request, tally, watch)
             outcomes[request.key] = outcome
             if len(outcomes) % _CALLS_PER_UPDATE == 0:
                 bar.update()
 
-    async def _call(self, client: Client, request: Request, tally: Tally) -> Outcome:
+    async def _call(self, client: Client, request: Request, tally: Tally, watch: _Watch) -> Outcome:
         try:
             answer = await client.complete(request)
         except CallFailedError as error:
             tally.failed += 1
+            # A refusal of this one prompt is an answer; only silence and errors tell that the server is down.
+            watch.saw(str(error) if isinstance(error, GaveUpError) else None)
             return Outcome(request, self.store, failure=str(error))
         self.store.put(request, answer.sent, answer.response, self.endpoint.shown_url)
+        watch.saw(None)
         tally.done += 1
         tally.prompt_tokens += answer.reply.prompt_tokens
         tally.completion_tokens += answer.reply.completion_tokens
@@ -217,17 +219,16 @@ class _Watch:
         self._endpoint = endpoint
         self._in_a_row = 0
 
-    def saw(self, outcome: Outcome) -> None:
-        """Count.
+    def saw(self, failure: str | None) -> None:
+        """Count a call that was given up, or one that was answered (``None``).
 
         Raises:
-            EndpointError: after too many failures in a row.
+            EndpointError: after too many given up in a row.
         """
-        self._in_a_row = 0 if outcome.failure is None else self._in_a_row + 1
+        self._in_a_row = 0 if failure is None else self._in_a_row + 1
         if self._in_a_row >= max(_HOPELESS, self._endpoint.concurrency):
             raise EndpointError(
-                f"{self._endpoint.shown_url}: {self._in_a_row} calls in a row failed, the last one with: "
-                f"{outcome.failure}"
+                f"{self._endpoint.shown_url}: {self._in_a_row} calls in a row failed, the last one with: {failure}"
             )
 
 

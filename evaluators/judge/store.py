@@ -50,17 +50,18 @@ class Store:
     def __init__(self, path: str | Path | None = None) -> None:
         named = path or os.environ.get(STORE_VARIABLE)
         self.path = Path(named).expanduser() if named else cache_directory() / "replies.sqlite"
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._told():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             # A judge may be asked from a thread of its own, one at a time.
             self._connection = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=NORMAL")
             found = self._connection.execute("PRAGMA user_version").fetchone()[0]
             if found > _VERSION:
                 raise ValueError(f"{self.path} was written by a later version of mteb-beyond (store version {found})")
             if found < _VERSION:
                 self._create(found)
+            # Not before it is known to be ours: this changes the file.
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=NORMAL")
 
     def _create(self, found: int) -> None:
         other = self._connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchone()
@@ -152,7 +153,7 @@ class Store:
     def _told(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.OperationalError as error:
+        except (sqlite3.OperationalError, OSError) as error:
             raise OSError(
                 f"the store of replies {self.path}: {error}. Set {STORE_VARIABLE} to a file that can be written"
             ) from error

@@ -96,7 +96,7 @@ def read_source(corpus: Path, queries: Path, qrels: Path, min_grade: int = 1) ->
     _check(passages, rows, judged, dropped)
     labels = {q: _scifact_labels(row) for q, row in rows}
     relevant = {
-        q: {d: label or labels[q].get(d, "") for d, (grade, label) in documents.items() if grade >= 1}
+        q: {d: label or labels[q].get(d, "") for d, (grade, label) in documents.items() if grade >= min_grade}
         for q, documents in judged.items()
     }
     on_dropped = sum(d in dropped for documents in relevant.values() for d in documents)
