@@ -174,16 +174,18 @@ def run(args: argparse.Namespace, mteb_run: Any) -> int:
             type(task).report_folder = paths[task.metadata.name].parent
     set_aside_stale_results(tasks, meta, cache, strategy, folder)
     mteb_run(args)
+    unjudged = False
     for task in tasks:
         path = paths[task.metadata.name]
         if isinstance(task, BeyondTask) and path.is_file():
             scores = TaskResult.from_disk(path).scores["test"][0]
             shown = [task.metadata.main_score, *([task.judged_score] if isinstance(task, JudgedTask) else [])]
             told = ", ".join(f"{name} = {scores[name]:.4f}" for name in shown if name in scores)
+            unjudged |= args.judge is not None and any(name not in scores for name in shown)
             print(f"{task.metadata.name}: {told} ({path})")
     if folder is not None:
         print(f"predictions and scores per query: {folder}")
-    return 0
+    return 1 if unjudged else 0
 
 
 def _set_options(args: argparse.Namespace, tasks: Sequence[Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import mteb
 
 from evaluators.plugin.judge_command import add_judge_options, judge_of
-from evaluators.plugin.models import resolve_model
+from evaluators.plugin.models import BM25, resolve_model
 from evaluators.plugin.running import evaluate
 from ifir_tasks.construction.command import add_build_command
 from ifir_tasks.report import add_report_command
@@ -35,7 +35,7 @@ def _add_run(steps: Any) -> None:
     command.add_argument("--batch-size", type=int, default=32, metavar="N", help="(%(default)s)")
     settings = command.add_argument_group("settings of the paper; each combination gets result files of its own")
     settings.add_argument("--window", type=int, metavar="TOKENS", help="sliding window (the paper: 512)")
-    settings.add_argument("--overlap", type=int, default=128, metavar="TOKENS", help="of windows (%(default)s)")
+    settings.add_argument("--overlap", type=int, metavar="TOKENS", help="of windows (128)")
     settings.add_argument("--paper-window", action="store_true", help="with the authors' further, contained window")
     settings.add_argument("--prompts", metavar="FAMILY", help="put the prompts of a model family before the queries")
     settings.add_argument("--bm25", action="store_true", help="join with BM25 by reciprocal ranks (table 8)")
@@ -51,10 +51,15 @@ def _run(args: argparse.Namespace) -> int:
         if args.judge is not None:
             task.judge = judge_of(args, type(task))
             task.most_unscored = args.most_unscored
+    if args.window is None and (args.overlap is not None or args.paper_window):
+        raise ValueError("--overlap and --paper-window say how windows are cut: they need --window")
+    meta = resolve_model(args.model)
+    if args.bm25 and meta.name == BM25:
+        raise ValueError(f"--bm25 joins a model with BM25, and {args.model} is BM25")
     model = wrap(
-        resolve_model(args.model).load_model(),
+        meta.load_model(),
         window=args.window,
-        overlap=args.overlap,
+        overlap=128 if args.overlap is None else args.overlap,
         paper_window=args.paper_window,
         prompts=args.prompts,
         bm25=args.bm25,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluators.judge.judges import Judge, Judgement, Pair
+from evaluators.judge.judges import Judge, Judgement, Pair, check_judgements
 from evaluators.metrics.instfol import inst_fol_of_lists, paper_inst_fol_of_lists
 from evaluators.metrics.ranking import Run, top
 from evaluators.plugin.checks import column
@@ -147,13 +147,12 @@ def judge_run(judge: Judge, run: Run, queries: Iterable[str], data: TaskData, su
     """Let a judge score the best passages of every instructed query; each different pair once.
 
     Raises:
-        ValueError: if the run lacks a query, or the judge returns another number of judgements.
+        ValueError: if the run lacks a query, or the judge returns what :func:`check_judgements` refuses.
     """
     lists = judged_lists(run, queries)
     pairs = pairs_of(lists, data, subset)
     judgements = list(judge.judge(pairs))
-    if len(judgements) != len(pairs):
-        raise ValueError(f"the judge returned {len(judgements)} judgements for {len(pairs)} pairs")
+    check_judgements(pairs, judgements)
     return JudgedRun(lists, pairs, judgements)
 
 

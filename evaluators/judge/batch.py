@@ -88,6 +88,8 @@ def read_batch(path: Path, store: Store, endpoint: str) -> BatchReport:
             try:
                 entry = json.loads(line)
                 key, response, error = str(entry["custom_id"]), entry.get("response"), entry.get("error")
+                if "response" not in entry and "body" in entry:
+                    raise ValueError("it is a line of a request file")
             except (ValueError, TypeError, KeyError, AttributeError) as fault:
                 raise ValueError(f"{path}, line {number}: not a line of a batch result file ({fault})") from fault
             _take(key, response, error, store, endpoint, report)

@@ -106,6 +106,10 @@ class Endpoint:
             if getattr(self, name) is not None and not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, got {getattr(self, name)!r}")
         url = urlsplit(self.url)
+        try:
+            _ = url.port
+        except ValueError as error:
+            raise ValueError(f"the base URL {self.url.rpartition('@')[2]!r}: {error}") from None
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"the base URL {self.shown_url!r} is no http or https address")
 

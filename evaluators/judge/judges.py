@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import numbers
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -125,10 +126,14 @@ class FunctionJudge:
         return [self._one(pair) for pair in pairs]
 
     def _one(self, pair: Pair) -> Judgement:
-        value = self.function(pair)
+        try:
+            value = self.function(pair)
+        except Exception as error:
+            error.add_note(f"while judging query {pair.query!r} and document {pair.document!r}")
+            raise
         if value is None:
             return Judgement(None, reason="the function gave no score")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= pair.highest:
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= value <= pair.highest:
             raise ValueError(
                 f"the judge gave {value!r} for query {pair.query!r} and document {pair.document!r}: expected a number "
                 f"in 0..{pair.highest} or None"
@@ -266,8 +271,9 @@ class LLMJudge:
 
 def rubrics_version(directory: Path) -> str:
     """Eight hex digits over all rubric files of a directory: names and contents."""
-    texts = {f.name: f.read_text(encoding="utf-8") for f in sorted(directory.glob("*.txt"))}
-    return hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:8]
+    files = sorted(f for f in directory.glob("*.txt") if f.is_file())
+    contents = {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+    return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:8]
 
 
 def as_judge(judge: Judge | Callable[[Pair], float | None]) -> Judge:
@@ -276,11 +282,32 @@ def as_judge(judge: Judge | Callable[[Pair], float | None]) -> Judge:
     Raises:
         ValueError: if it is neither.
     """
+    if isinstance(judge, type):
+        raise ValueError(f"a judge is an object: set {judge.__name__}(), not the class {judge.__name__}")
     if isinstance(judge, Judge):
         return judge
     if callable(judge):
         return FunctionJudge(judge)
     raise ValueError(f"a judge has the methods judge and record, or is a function of a Pair; got {judge!r}")
+
+
+def check_judgements(pairs: Sequence[Pair], judgements: Sequence[Judgement]) -> None:
+    """Check what a judge returned, which anybody may have written.
+
+    Raises:
+        ValueError: if it is not one judgement for each pair, or a score is off the scale.
+    """
+    if len(judgements) != len(pairs):
+        raise ValueError(f"the judge returned {len(judgements)} judgements for {len(pairs)} pairs")
+    for pair, judgement in zip(pairs, judgements, strict=True):
+        if not isinstance(judgement, Judgement):
+            raise ValueError(f"the judge must return Judgement objects, got {judgement!r}")
+        for score in (judgement.score, judgement.paper_score):
+            if score is not None and not 0 <= score <= pair.highest:
+                raise ValueError(
+                    f"the judge gave {score!r} for query {pair.query!r} and document {pair.document!r}: expected "
+                    f"0..{pair.highest}, or None for no score"
+                )
 
 
 def unscored(pairs: Sequence[Pair], judgements: Sequence[Judgement]) -> list[dict[str, str]]:

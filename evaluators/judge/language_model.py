@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import threading
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ _T = TypeVar("_T")
 _CALLS_PER_UPDATE = 16
 # So many calls given up in a row, and none answered between: the server is down.
 _HOPELESS = 20
+# So many calls to make that it matters who makes which.
+_MANY = 100
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,9 @@ class LanguageModel:
         unique = {r.key: r for r in requests}
         outcomes = self._stored_outcomes({key: r for key, r in unique.items() if key not in again})
         missing = [r for key, r in unique.items() if key not in outcomes]
+        if len(missing) > _MANY:
+            # Two processes with the same work then meet as seldom as possible at the same request.
+            random.shuffle(missing)
         if missing:
             tally = Tally(total=len(unique), cached=len(outcomes))
             outcomes |= _run(self._ask_all(missing, label, tally, again))

@@ -23,8 +23,14 @@ def add_model_options(parser: Any, prefix: str, what: str) -> None:
     def add(name: str, **settings: Any) -> None:
         parser.add_argument(f"--{prefix}-{name}", **settings)
 
-    parser.add_argument(f"--{prefix}", metavar="MODEL", default=None, help=what)
-    add("base-url", metavar="URL", help=f"any OpenAI-compatible endpoint (default: ${BASE_URL_VARIABLE}, else OpenAI)")
+    parser.add_argument(f"--{prefix}", metavar="MODEL", type=_not_empty, default=None, help=what)
+    # An unset shell variable must not send the data to the default endpoint.
+    add(
+        "base-url",
+        metavar="URL",
+        type=_not_empty,
+        help=f"any OpenAI-compatible endpoint (default: ${BASE_URL_VARIABLE}, else OpenAI)",
+    )
     add("key-variable", metavar="NAME", default=KEY_VARIABLE, help="environment variable with the key (%(default)s)")
     add("concurrency", metavar="N", type=int, default=32, help="most calls in flight (%(default)s)")
     add("rpm", metavar="N", type=float, help="most requests a minute")
@@ -63,6 +69,12 @@ def sampling_of(args: argparse.Namespace, prefix: str) -> Sampling:
     """The sampling parameters that the options name."""
     given = {name: getattr(args, f"{prefix}_{name}") for name in ("temperature", "top_p", "max_tokens")}
     return Sampling(**given)
+
+
+def _not_empty(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty; is a shell variable not set?")
+    return text
 
 
 def _price(text: str) -> Price:

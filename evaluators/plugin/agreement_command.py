@@ -85,6 +85,7 @@ def run_draw(args: argparse.Namespace) -> int:
     out = Path(args.out)
     if out.exists():
         raise FileExistsError(f"{out} exists and may hold people's scores; name another file")
+    _require_folder(args.out)
     predictions = None if args.predictions is None else Path(args.predictions)
     scale = LIKERT if args.scale == LIKERT_SCALE else None
     items: list[Item] = []
@@ -106,6 +107,12 @@ def run_draw(args: argparse.Namespace) -> int:
     return 0
 
 
+def _require_folder(out: str | None) -> None:
+    """Before any work: the file's folder is there."""
+    if out is not None and not Path(out).resolve().parent.is_dir():
+        raise FileNotFoundError(f"--out {out}: its folder does not exist")
+
+
 def _without_long(items: Sequence[Item], longest: int) -> list[Item]:
     kept = [i for i in items if max(cell_length(i.pair.instruction), cell_length(i.pair.passage)) <= longest]
     print(f"{len(items) - len(kept)} of {len(items)} pairs have a text of more than {longest} characters: left out")
@@ -116,8 +123,9 @@ def run_score(args: argparse.Namespace) -> int:
     """Carry out ``judge agreement score``; returns the exit code."""
     if args.judge is None:
         raise ValueError("judge agreement score needs --judge MODEL")
-    if len(set(args.files)) < len(args.files):
+    if len({Path(name).resolve() for name in args.files}) < len(args.files):
         raise ValueError("a file is named twice: every file stands for another person")
+    _require_folder(args.out)
     files = {name: read_annotations(Path(name)) for name in args.files}
     judge = _judge(args, files)
     if args.dry_run:

@@ -16,7 +16,7 @@ from evaluators.judge.judges import FacetJudge, Judge, LLMJudge
 from evaluators.judge.options import add_model_options, language_model_of, sampling_of
 from evaluators.plugin.agreement_command import add_agreement_command
 from evaluators.plugin.checks import shown
-from evaluators.plugin.judged import JUDGE_KEY, Judged, JudgedTask
+from evaluators.plugin.judged import JUDGE_KEY, Judged, JudgedTask, check_share
 from evaluators.plugin.judged_runs import judged_pairs, judged_task, saved_predictions
 from evaluators.plugin.predictions import Predictions
 from evaluators.plugin.results import write_per_query
@@ -61,8 +61,7 @@ def judge_of(args: argparse.Namespace, task: type[JudgedTask]) -> Judge:
     Raises:
         ValueError, FileNotFoundError: if a setting makes no sense.
     """
-    if not 0 <= args.most_unscored <= 1:
-        raise ValueError(f"--most-unscored must lie in 0..1, got {args.most_unscored}")
+    check_share(args.most_unscored)
     if args.judge == FACETS:
         return FacetJudge()
     return LLMJudge(
@@ -105,6 +104,8 @@ def run_judge(args: argparse.Namespace) -> int:
             raise ValueError(f"judge needs --{name}")
     if args.results is None and not (args.dry_run or args.batch_out):
         raise ValueError("judge needs --results, mteb's result folder whose files get the scores")
+    if args.results is not None and not Path(args.results).is_dir():
+        raise FileNotFoundError(f"--results {args.results} is no directory")
     task = judged_task(args.task)
     task.judge = judge = judge_of(args, type(task))
     task.most_unscored = args.most_unscored
@@ -170,11 +171,11 @@ def _told(task: JudgedTask, judged: Judged) -> str:
 
 
 def _result_file(task: JudgedTask, predictions: Predictions, results: Path, scores: dict[str, Any]) -> Path:
-    """The result file that these predictions made: the one of this model that has the same main score.
+    """The result file that these predictions made: the one of this model that has the same scores.
 
     Raises:
         FileNotFoundError: if the model has no result for the task.
-        ValueError: if none or several of its results have that score, or their data are others.
+        ValueError: if none or several of its results have these scores, or their data are others.
     """
     model, revision = predictions.model["model_name"], predictions.model["revision"]
     plain = ResultCache(results).get_task_result_path(task.metadata.name, model, revision)
@@ -184,22 +185,28 @@ def _result_file(task: JudgedTask, predictions: Predictions, results: Path, scor
             f"{predictions.path}: the model {model!r} at {revision!r} has no result {plain}; "
             "run it first with --output-folder and --prediction-folder"
         )
-    name = task.metadata.main_score
     fitting = []
     for path in candidates:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["dataset_revision"] != task.metadata.revision:
             continue
-        found = content["scores"][SPLIT][0].get(name)
-        if isinstance(found, float | int) and math.isclose(found, scores[name], abs_tol=_ROUNDING):
+        if not _differing(content["scores"][SPLIT][0], scores):
             fitting.append(path)
     if len(fitting) != 1:
         listed = ", ".join(map(str, fitting or candidates))
         what = "several results have" if fitting else "no result of the present data has"
+        name = task.metadata.main_score
         raise ValueError(
-            f"{predictions.path}: its rankings give {name} = {scores[name]:.6f}, and {what} that score: {listed}"
+            f"{predictions.path}: its rankings give {name} = {scores[name]:.6f}, and {what} that score and all others "
+            f"that follow from the rankings: {listed}"
         )
     return fitting[0]
+
+
+def _differing(saved: dict[str, Any], computed: dict[str, Any]) -> list[str]:
+    """The scores of a result file that these rankings do not give, those of the plain queries among them."""
+    numbers = {k: v for k, v in computed.items() if isinstance(v, float | int) and math.isfinite(v)}
+    return [k for k, v in numbers.items() if k in saved and not math.isclose(saved[k], v, abs_tol=_ROUNDING)]
 
 
 def _merge(path: Path, task: JudgedTask, judged: Judged) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import yaml
 
+from evaluators.judge.client import EndpointError
 from evaluators.judge.judges import Judge, Judgement, Pair, as_judge, reasons, unscored
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.results import SpecialScores
@@ -65,6 +66,7 @@ class JudgedTask(BeyondTask):
     judge: Judge | Callable[[Pair], float | None] | None = None
     most_unscored: float = 0.05
     report_folder: Path | None = None
+    _judge_failed = False
 
     @abstractmethod
     def judged_scores(self, run: dict[str, dict[str, float]], data: TaskData, judge: Judge) -> Judged:
@@ -77,10 +79,11 @@ class JudgedTask(BeyondTask):
         return None if judge is None else as_judge(judge.__func__ if isinstance(judge, staticmethod) else judge)
 
     def record(self) -> dict[str, Any]:
-        judge = self.active_judge()
+        judge = None if self._judge_failed else self.active_judge()
         return super().record() | ({} if judge is None else {JUDGE_KEY: judge.record()})
 
     def all_scores(self, run: dict[str, dict[str, float]], data: TaskData) -> SpecialScores:
+        self._judge_failed = False
         special = super().all_scores(run, data)
         if self.active_judge() is None:
             logger.warning(
@@ -90,21 +93,34 @@ class JudgedTask(BeyondTask):
                 self.judged_score,
             )
             return special
-        judged = self.judge_run(run, data)
+        try:
+            judged = self.judge_run(run, data)
+        except EndpointError as error:
+            # The retrieval is done and its scores are sound; losing them would cost more than it saves.
+            self._judge_failed = True
+            logger.error(
+                "%s: scored without judge, so there is no %s: %s. Judge its saved predictions with "
+                "`mteb-beyond judge`, or run again",
+                self.metadata.name,
+                self.judged_score,
+                error,
+            )
+            return special
         rows = {q: dict(row) | dict(judged.per_query.get(q, {})) for q, row in special.per_query.items()}
         return SpecialScores(special.scores | dict(judged.scores), rows)
 
     def judge_run(self, run: dict[str, dict[str, float]], data: TaskData) -> Judged:
         """The judge's scores of a run and its counts, and a report of it in ``report_folder``.
 
-        The scores, not the counts, are withheld if too many pairs have none.
+        The scores, not the counts, are withheld if too many pairs have none, overall and for each query.
 
         Raises:
-            ValueError: if there is no judge.
+            ValueError: if there is no judge, or ``most_unscored`` is no share.
         """
         judge = self.active_judge()
         if judge is None:
             raise ValueError(f"{self.metadata.name} has no judge: set task.judge")
+        check_share(self.most_unscored)
         judged = self.judged_scores(run, data, judge)
         missing = unscored(judged.pairs, judged.judgements)
         share = len(missing) / len(judged.pairs)
@@ -118,10 +134,10 @@ class JudgedTask(BeyondTask):
                 f", more than {self.most_unscored:.0%}, so there is no {self.judged_score}" if withheld else "",
                 reasons(missing),
             )
-        scores = {} if withheld else dict(judged.scores)
+        scores, per_query = ({}, {}) if withheld else (dict(judged.scores), judged.per_query)
         if self.report_folder is not None:
             self._write_report(judge, judged, missing, withheld)
-        return Judged(scores | judged.counts(), judged.per_query, judged.pairs, judged.judgements)
+        return Judged(scores | judged.counts(), per_query, judged.pairs, judged.judgements)
 
     def _write_report(self, judge: Judge, judged: Judged, missing: Sequence[Mapping[str, str]], withheld: bool) -> None:
         assert self.report_folder is not None
@@ -136,6 +152,12 @@ class JudgedTask(BeyondTask):
         self.report_folder.mkdir(parents=True, exist_ok=True)
         path = self.report_folder / f"{self.metadata.name}.judge.yaml"
         path.write_text(yaml.safe_dump(report, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+def check_share(most_unscored: float) -> None:
+    """Raise a ``ValueError`` unless it is a share, 0..1."""
+    if not 0 <= most_unscored <= 1:
+        raise ValueError(f"most_unscored must lie in 0..1, got {most_unscored!r}")
 
 
 def judge_reason(task: JudgedTask, scores: Mapping[str, Any], record: Mapping[str, Any]) -> str | None:

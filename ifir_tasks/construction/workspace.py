@@ -99,7 +99,12 @@ class Workspace:
         self._state: dict[str, Any] = {}
         path = self.work / _STATE
         if path.is_file():
-            self._state = json.loads(path.read_text(encoding="utf-8"))
+            try:
+                self._state = dict(json.loads(path.read_text(encoding="utf-8")))
+            except (ValueError, TypeError) as error:
+                raise ValueError(
+                    f"{path} was damaged ({error}): choose a new --out; stored replies are not paid for again"
+                ) from error
         elif directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
             raise ValueError(
                 f"{directory} exists and was not made by this command (it has no work/{_STATE}); choose a new --out"

@@ -7,6 +7,7 @@ type is suggested where a sign is strong; a person is to confirm it. The rules a
 from __future__ import annotations
 
 import csv
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -69,6 +70,9 @@ class Thresholds:
         for name in ("low_quantile", "rare", "wording", "strong_quantile"):
             if not 0 < getattr(self, name) < 1:
                 raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
+        for name in ("ndcg", "instfol"):
+            if getattr(self, name) is not None and not math.isfinite(getattr(self, name)):
+                raise ValueError(f"the {name} that counts as low must be a finite number, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True)

@@ -271,6 +271,7 @@ def test_what_changes_is_told_and_made_again_only_on_demand(
     with pytest.raises(ValueError, match=r"relevance.jsonl was made with other settings: passages"):
         build(source, out, server.url)
     capsys.readouterr()
+    (tmp_path / "store.sqlite").unlink()  # the rows that stay are taken from the stage's own file
     assert build(source, out, server.url, "--redo") == WAITING
     told = capsys.readouterr().out
     assert "instructions-level-3: done already" in told and "relevance: made again" in told

@@ -223,6 +223,26 @@ def test_decisions_that_contradict_each_other(review: Review) -> None:
         review.run()
 
 
+def test_a_passage_kept_by_hand_is_kept_above_by_its_own_verdict(
+    model: SampleModel, review: Review, tmp_path: Path
+) -> None:
+    # No at level 2 and yes at level 3, which nesting turns into a no; somebody overrules level 2 only.
+    model.change = lambda kind, base, level, reply: (
+        reply if kind == "instruction" else f"Answer: {'no' if level == 2 else 'yes'}"
+    )
+    args = (review.source, tmp_path / "other", review.url, "--llm-max-tokens=100")
+    assert build(*args) == WAITING
+    work = tmp_path / "other" / "work"
+    fill(work / "review-instructions.csv", decision="accept")
+    rows = read_csv(work / "review-passages.csv")
+    assert {(r["query-id"][-1], r["verdict"]) for r in rows} == {("1", "kept"), ("2", "excluded"), ("3", "excluded")}
+    assert {r["reason"] for r in rows if r["query-id"][-1] == "3"} == {"excluded at level 2, so also here; by itself: "}
+    decisions = {"1": "accept", "2": "keep", "3": ""}
+    write_csv(work / "review-passages.csv", [r | {"decision": decisions[r["query-id"][-1]]} for r in rows])
+    assert build(*args, "--accept-unreviewed") == 0
+    assert len(built(tmp_path / "other", "qrels")) == len(rows)
+
+
 def test_an_undecided_passage_needs_a_decision(model: SampleModel, review: Review, tmp_path: Path) -> None:
     model.change = lambda kind, base, level, reply: "Hm." if kind == "relevance" and level == 3 else reply
     other = tmp_path / "other"

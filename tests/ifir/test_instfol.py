@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import mteb
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from fixed_ranking import FixedRanking, Run, scores_of
 
 from evaluators import cli
-from evaluators.judge import Endpoint, FacetJudge, Judgement, LanguageModel, LLMJudge, Pair, Store
+from evaluators.judge import Endpoint, EndpointError, FacetJudge, Judgement, LanguageModel, LLMJudge, Pair, Store
 from evaluators.plugin import evaluate
 from evaluators.plugin.dataset import Card, write_dataset
 from evaluators.plugin.judge_command import run_judge
@@ -55,6 +56,11 @@ def task_on(folder: Path, judge: Any) -> Any:
     task.data_path = folder
     task.judge = judge
     return task
+
+
+def task_data(task: Any) -> Any:
+    task.load_data()
+    return task.data
 
 
 def ranking(*documents: str) -> dict[str, float]:
@@ -147,6 +153,11 @@ def test_too_many_unscored_withhold_the_score_unless_allowed(data: Path, caplog:
     assert not any("instfol" in key for key in found)
     assert (found["n_judged"], found["n_unscored"]) == (51, 4)
     assert "more than 5%, so there is no instfol_at_20" in caplog.text
+    assert "instfol_at_20" not in next(iter(task.judge_run(RUN, task_data(task)).per_query.values()), {})
+    for share in (float("nan"), 5, -1):
+        task.most_unscored = share
+        with pytest.raises(ValueError, match=r"must lie in 0\.\.1"):
+            scores_of(task, FixedRanking(RUN))
     task.most_unscored = 0.1
     assert scores_of(task, FixedRanking(RUN))["instfol_at_20"] == 0
 
@@ -208,6 +219,52 @@ def test_a_judge_that_leaves_the_scale_is_an_error(data: Path, bad: Any) -> None
 def test_a_facet_judge_needs_facets(data: Path) -> None:
     with pytest.raises(ValueError, match="only generated samples have it"):
         scores_of(task_on(data, FacetJudge()), FixedRanking(RUN))
+
+
+class Odd:
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def judge(self, pairs: Any) -> Any:
+        return [self.answer] * len(pairs)
+
+    def record(self) -> dict[str, Any]:
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("judge", "message"),
+    [
+        (FacetJudge, r"set FacetJudge\(\), not the class"),
+        (Odd(0.5), "must return Judgement objects, got 0.5"),
+        (Odd(Judgement(5.0)), "the judge gave 5.0 for query 'q-v1' and document 'd29'"),
+        (Odd(Judgement(float("nan"))), "the judge gave nan for query"),
+    ],
+)
+def test_judges_that_are_none(data: Path, judge: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        scores_of(task_on(data, judge), FixedRanking(RUN | {"q-v1": whole(29)}))
+
+
+def test_a_judge_that_is_down_costs_no_finished_retrieval(
+    data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Down(Counting):
+        def judge(self, pairs: Any) -> list[Judgement]:
+            raise EndpointError("nobody there")
+
+    def run(judge: Any) -> dict[str, Any]:
+        result = evaluate(FixedRanking(RUN), task_on(data, judge), output_folder=tmp_path / "r")
+        return dict(result.task_results[0].scores["test"][0])
+
+    found = run(Down())
+    assert "ndcg_at_20" in found and "instfol_at_20" not in found and "judge" not in found[RECORD_KEY]
+    assert "scored without judge, so there is no instfol_at_20: nobody there" in caplog.text
+    assert run(Counting())["instfol_at_20"] == 0
+
+
+def test_numbers_of_numpy_are_numbers(data: Path) -> None:
+    assert scores_of(task_on(data, lambda pair: np.float32(1)), FixedRanking(RUN))["n_judged"] == 55
 
 
 def test_no_judge_at_all(data: Path) -> None:
@@ -429,6 +486,9 @@ def test_predictions_that_do_not_belong_to_the_result_are_refused(tmp_path: Path
     changed(lambda c: c["default"]["test"][queries[0]].update(stranger=1.0), "not in the corpus")
     reverse = {q: {d: -s for d, s in scores.items()} for q, scores in run.items()}
     changed(lambda c: c["default"].update(test=reverse), "no result of the present data has that score")
+    # Other rankings of the plain queries alone leave the main score as it is, but not InstFol.
+    plain = {q: reverse[q] if q.endswith("-og") else run[q] for q in queries}
+    changed(lambda c: c["default"].update(test=plain), "no result of the present data has that score")
     changed(lambda c: c["mteb_model_meta"].update(model_name="other/model"), "has no result", FileNotFoundError)
 
 
@@ -440,6 +500,7 @@ def test_predictions_that_do_not_belong_to_the_result_are_refused(tmp_path: Path
         ({"most_unscored": 5}, "must lie in 0..1"),
         ({"rubrics": "/nowhere"}, "does not exist"),
         ({"predictions": "/nowhere"}, "no IFIRSample_predictions.json"),
+        ({"results": "/nowhere"}, "is no directory"),
     ],
 )
 def test_wrong_arguments_name_the_culprit(tmp_path: Path, changed: dict[str, Any], message: str) -> None:

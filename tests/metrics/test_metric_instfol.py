@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators import inst_fol, weighted_score
+from evaluators.metrics.instfol import inst_fol_of_lists, paper_inst_fol_of_lists
 
 FAST = settings(deadline=None, max_examples=120)
 
@@ -97,6 +98,51 @@ def test_inst_fol_rises_with_the_instructed_score(a: float, b: float, s_q: float
 def test_inst_fol_errors(args: tuple[float, float, float], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         inst_fol(*args)
+
+
+# InstFol of two lists ----------------------------------------------------------------------------------------------
+
+SCORES = st.lists(st.none() | st.integers(0, 2), max_size=6)
+
+
+def test_lists_by_hand() -> None:
+    # All that have a score: (2 + 1 + 0) / 3 = 1 against (1 + 0) / 2 = .5, highest 2: .5 / 1.5 = 1/3.
+    instructed, plain = [2, None, 1, 0], [1, 0, None]
+    assert inst_fol_of_lists(instructed, plain, 2) == pytest.approx(1 / 3)
+    # Ranks with both scores: the first alone. 2 against 1, highest 3: 1/2.
+    assert paper_inst_fol_of_lists(instructed, plain) == pytest.approx(1 / 2)
+    # A scale that ends at 1: 1 at best for us, (1 - 0.5) / (3 - 0.5) = 0.2 as the authors compute it.
+    assert inst_fol_of_lists([1, 1], [0, 1], 1) == 1
+    assert paper_inst_fol_of_lists([1, 1], [0, 1]) == pytest.approx(0.2)
+
+
+def test_a_list_without_scores_has_no_value() -> None:
+    for empty in ([], [None], [None, None]):
+        assert inst_fol_of_lists(empty, [1], 3) is None and inst_fol_of_lists([1], empty, 3) is None
+        assert paper_inst_fol_of_lists(empty, [1]) is None and paper_inst_fol_of_lists([1], empty) is None
+    assert paper_inst_fol_of_lists([1, None], [None, 2]) is None
+    assert inst_fol_of_lists([0], [0], 3) == 0  # a score of 0 is a score
+
+
+def test_a_score_off_the_scale_is_an_error() -> None:
+    with pytest.raises(ValueError, match="s_query"):
+        inst_fol_of_lists([1], [2], 1)
+
+
+@FAST
+@given(SCORES, SCORES)
+def test_lists_equal_the_definition(instructed: list[int | None], plain: list[int | None]) -> None:
+    def value(after: list[int], before: list[int], highest: int) -> float | None:
+        if not after or not before:
+            return None
+        a, b = Fraction(sum(after), len(after)), Fraction(sum(before), len(before))
+        return float(a - b if b == highest else (a - b) / (highest - b))
+
+    known = [[s for s in scores if s is not None] for scores in (instructed, plain)]
+    assert inst_fol_of_lists(instructed, plain, 2) == pytest.approx(value(*known, 2))
+    both = [(a, b) for a, b in zip(instructed, plain, strict=False) if a is not None and b is not None]
+    expected = value([a for a, _ in both], [b for _, b in both], 3)
+    assert paper_inst_fol_of_lists(instructed, plain) == pytest.approx(expected)
 
 
 # The weighted score ----------------------------------------------------------------------------------------------
