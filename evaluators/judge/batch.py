@@ -44,6 +44,9 @@ def write_batch(requests: Iterable[Request], store: Store, path: Path) -> list[P
     Raises:
         FileExistsError: if a file of that name is there.
     """
+    there = [f for f in (path, *sorted(path.parent.glob(f"{path.stem}-*{path.suffix}"))) if f.exists()]
+    if there:
+        raise FileExistsError(f"{there[0]} is there already; results of an earlier batch may be outstanding")
     unique = {r.key: r for r in requests}
     stored = store.endpoints(unique)
     missing = [r for key, r in unique.items() if key not in stored]
@@ -54,8 +57,6 @@ def write_batch(requests: Iterable[Request], store: Store, path: Path) -> list[P
 
     def flush() -> None:
         target = files[len(written)]
-        if target.exists():
-            raise FileExistsError(f"{target} is there already; results of an earlier batch may be outstanding")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(b"".join(lines))
         written.append(target)

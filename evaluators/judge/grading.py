@@ -120,7 +120,7 @@ def _integer(found: dict[str, Any], scale: tuple[int, int]) -> int:
 def _top_logprobs(reply: Reply, start: int, end: int, integer: int) -> list[tuple[str, float]]:
     """The likeliest tokens at the score's place, likeliest first; empty if the place is not one token."""
     places = [m for m in _SCORE.finditer(reply.text, start, end) if m[1] == str(integer)]
-    if len(places) != 1:
+    if len(places) != 1 or not _is_the_score(reply.text, start, end, places[0]):
         return []
     begin = 0
     for token in reply.tokens or ():
@@ -131,6 +131,16 @@ def _top_logprobs(reply: Reply, start: int, end: int, integer: int) -> list[tupl
             return sorted(token.top, key=lambda pair: -pair[1]) if token.text.strip() == str(integer) else []
         begin = after
     return []
+
+
+def _is_the_score(text: str, start: int, end: int, place: re.Match[str]) -> bool:
+    """Whether the object's own score is written there: another number there gives another score."""
+    other = "8" if place[1] == "9" else "9"
+    changed = text[start : place.start(1)] + other + text[place.end(1) : end]
+    try:
+        return str(json.loads(changed).get("score")).strip() == other
+    except ValueError:
+        return False
 
 
 def _weighted(top: list[tuple[str, float]], scale: tuple[int, int]) -> float | None:

@@ -181,6 +181,14 @@ def test_values_off_the_scale(value: Any) -> None:
         read_grade(reply(json.dumps({"score": value})), (0, 3), 5, 10)
 
 
+@pytest.mark.parametrize("text", ['{"x": {"score": 1}, "score": 10e-1}', '{"x": {"score": 1}, "\\u0073core": 1}'])
+def test_a_score_that_is_not_the_object_s_own_gives_no_weight(text: str) -> None:
+    tokens = [text[:15], "1", text[16:]]
+    assert text[15] == "1" and "".join(tokens) == text
+    found = read_grade(reply(text, tokens, {"1": -0.1, "3": -2.0}), (0, 3), 5, 10)
+    assert (found.integer, found.weighted) == (1, None)
+
+
 @pytest.mark.parametrize("value", [2, 2.0, "2", " 2 "])
 def test_ways_to_write_a_whole_number(value: Any) -> None:
     assert read_grade(reply(json.dumps({"score": value})), (0, 3), 5, 10).integer == 2
