@@ -38,7 +38,7 @@ def test_the_version_changes_with_every_word() -> None:
     words = [(part, m) for part in ("system", "user") for m in re.finditer(r"\S+", getattr(prompt, part))]
     for part, word in words:
         text = getattr(prompt, part)
-        versions.add(replace(prompt, **{part: text[: word.start()] + "other" + text[word.end() :]}).version)
+        versions.add(replace(prompt, **{part: text[: word.start()] + "Zq" + text[word.end() :]}).version)
     versions |= {replace(prompt, header={"scale": "0-9"}).version, replace(prompt, header={}).version}
     assert len(versions) == len(words) + 3
     assert read_prompt(FILES[0], FIELDS).version == prompt.version and re.fullmatch("[0-9a-f]{8}", prompt.version)
