@@ -61,6 +61,8 @@ def write_batch(requests: Iterable[Request], store: Store, path: Path) -> list[P
         target.write_bytes(b"".join(lines))
         written.append(target)
 
+    # Before any file is there to be sent: the results of one that the store does not know could not be read.
+    store.put_pending(missing)
     for request in missing:
         entry = {"custom_id": request.key, "method": "POST", "url": _URL, "body": request.body()}
         line = json.dumps(entry).encode() + b"\n"
@@ -69,7 +71,6 @@ def write_batch(requests: Iterable[Request], store: Store, path: Path) -> list[P
             lines, size = [], 0
         lines.append(line)
         size += len(line)
-    store.put_pending(missing)
     if lines:
         flush()
     return written

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any
@@ -36,6 +37,12 @@ _SHORTEST_SECRET = 8
 _LONGEST_REASON = 300
 # Log-probabilities that every server with the feature can give, for one that refuses a higher number.
 _FEW_LOGPROBS = 5
+
+
+# Statuses of a request that is taken for invalid.
+_INVALID = (400, 422)
+# Parts of a request that differ from call to call; all others are settings that every call shares.
+_OF_ONE_CALL = {"messages", "max_tokens", "max_completion_tokens"}
 
 
 class CallFailedError(Exception):
@@ -102,6 +109,9 @@ class Endpoint:
         for name in ("concurrency", "attempts", "timeout"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, got {getattr(self, name)!r}")
+        for name in ("backoff", "longest_wait"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)!r}")
         for name in ("requests_per_minute", "tokens_per_minute"):
             if getattr(self, name) is not None and not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, got {getattr(self, name)!r}")
@@ -133,9 +143,13 @@ class Endpoint:
         """The key to send.
 
         Raises:
-            ValueError: if OpenAI's own service is asked and there is no key.
+            ValueError: if OpenAI's own service is asked and there is no key, or if the key cannot be sent.
         """
-        found = self.api_key or os.environ.get(self.key_variable)
+        # A key read from a file often ends in a line break.
+        found = (self.api_key or os.environ.get(self.key_variable) or "").strip()
+        if not re.fullmatch("[!-~]*", found):
+            given = "the API key" if self.api_key else f"the API key in {self.key_variable}"
+            raise ValueError(f"{given} has a character that no key has, such as a blank or one with an accent")
         if not found and self.url.startswith(_OPENAI):
             raise ValueError(
                 f"no API key: set the environment variable {self.key_variable}, or name another endpoint's base URL"
@@ -144,7 +158,9 @@ class Endpoint:
 
 
 class Client:
-    """Calls to one endpoint from one event loop; an asynchronous context manager.
+    """Calls to one endpoint; an asynchronous context manager, which may be entered again after it was left.
+
+    What it knows of the endpoint, its limits and refusals, stays from one time to the next.
 
     Passing faults (rate limits, server errors, timeouts, dropped connections, bodies that are no chat completion) are
     tried again with growing random waits; a wait that the server names is kept. A model that refuses log-probabilities
@@ -158,7 +174,7 @@ class Client:
                 f"the base URL {endpoint.shown_url!r} is given with a user or password, which cannot be sent beside "
                 "the API key: leave them out"
             )
-        self._key = endpoint.key()
+        self._key = ""
         self._paces: list[tuple[Pace, str]] = []
         if endpoint.requests_per_minute is not None:
             self._paces.append((Pace(endpoint.requests_per_minute), "requests"))
@@ -170,6 +186,7 @@ class Client:
         self._renames_max_tokens: set[str] = set()
 
     async def __aenter__(self) -> Client:
+        self._key = self.endpoint.key()
         url = urlsplit(self.endpoint.url)
         if url.query:
             # It logs each address, and some services take their key as a part of it.
@@ -214,10 +231,10 @@ class Client:
         return self._backoff(state) if hinted is None else hinted + random.uniform(0, self.endpoint.backoff)
 
     async def _attempt(self, request: Request) -> Answer:
-        for pace, unit in self._paces:
-            tokens = request.estimated_prompt_tokens() + request.sampling.max_tokens
-            await pace.take(1 if unit == "requests" else tokens)
+        tokens = request.estimated_prompt_tokens() + request.sampling.max_tokens
         while True:
+            for pace, unit in self._paces:
+                await pace.take(1 if unit == "requests" else tokens)
             sent = self._body(request)
             failure: Exception | None = None
             try:
@@ -228,11 +245,9 @@ class Client:
                 return self._read(raw.content, sent)
             except UnicodeEncodeError:
                 failure = CallFailedError("the messages hold half a character (a lone surrogate): remove it")
-            except openai.BadRequestError as error:
-                if not self._adapt(request.model, sent, error):
-                    failure = CallFailedError(self._reason(error))
             except openai.APIStatusError as error:
-                failure = self._status_error(error)
+                if not self._adapt(request.model, sent, error):
+                    failure = self._status_error(error, sent)
             except TimeoutError:
                 failure = _TransientError(f"no reply within {self.endpoint.timeout:g} seconds")
             except openai.APIConnectionError as error:
@@ -258,15 +273,24 @@ class Client:
         return body
 
     def _read(self, content: bytes, sent: dict[str, Any]) -> Answer:
-        text = self._redacted(content.decode("utf-8", "replace"))
+        text = content.decode("utf-8", "replace")
         try:
             response = _from_json(text)
-        except ValueError:
-            raise MalformedReplyError(f"the body is no JSON: {text[:80]!r}") from None
-        return Answer(read_reply(response), text, sent)
+        except (ValueError, RecursionError):
+            raise MalformedReplyError(f"the body is no JSON: {self._redacted(text)[:80]!r}") from None
+        reply = read_reply(response)
+        told = text + reply.text
+        if self._redacted(told) == told:
+            return Answer(reply, text, sent)
+        # The key may be written with escapes, and the tokens' texts spell it piece by piece.
+        response["choices"] = [{**response["choices"][0], "logprobs": None}]
+        text = self._redacted(json.dumps(response, ensure_ascii=False))
+        return Answer(read_reply(_from_json(text)), text, sent)
 
-    def _adapt(self, model: str, sent: Mapping[str, Any], error: openai.BadRequestError) -> bool:
+    def _adapt(self, model: str, sent: Mapping[str, Any], error: openai.APIStatusError) -> bool:
         """Learn from a refusal what to leave out; ``False`` if it is about something else."""
+        if error.status_code not in _INVALID:
+            return False
         told = f"{error.param or ''} {error.message}".lower()
         if "logprobs" in told and sent.get("top_logprobs"):
             most = _FEW_LOGPROBS if int(sent["top_logprobs"]) > _FEW_LOGPROBS else 0
@@ -278,18 +302,27 @@ class Client:
             return True
         return False
 
-    def _status_error(self, error: openai.APIStatusError) -> Exception:
+    def _status_error(self, error: openai.APIStatusError, sent: Mapping[str, Any]) -> Exception:
         """What a refusal means: for this call, for another try, or for every call."""
         status, reason = error.status_code, self._reason(error)
         out_of_credit = error.code == "insufficient_quota" or error.type == "insufficient_quota"
         if status in (401, 402, 403, 404) or (status == 429 and out_of_credit):
-            return EndpointError(f"{self.endpoint.shown_url} refuses every call: {reason}")
+            return EndpointError(f"{self.endpoint.shown_url} refuses every call: {reason} {self._remedy(status)}")
+        if status in _INVALID and error.param in sent.keys() - _OF_ONE_CALL:
+            return EndpointError(f"{self.endpoint.shown_url} refuses a setting of every call: {reason}")
         if status in (408, 409, 425, 429) or status >= 500:
             wait = retry_after(error.response.headers)
             if wait is not None and wait > self.endpoint.longest_wait:
                 return CallFailedError(f"{reason}; the server asks to wait {wait:.0f} seconds")
             return _TransientError(reason, wait)
         return CallFailedError(reason)
+
+    def _remedy(self, status: int) -> str:
+        if status in (402, 429):
+            return "(is there credit left on the account?)"
+        if status == 404:
+            return "(are the base URL and the model's name right?)"
+        return f"(is the key in {'api_key' if self.endpoint.api_key else self.endpoint.key_variable} right?)"
 
     def _reason(self, error: openai.APIStatusError) -> str:
         body = error.body if isinstance(error.body, dict) else {}
@@ -307,13 +340,14 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     """The seconds that a server asks to wait (``Retry-After`` in seconds or as a date), ``None`` if it does not say."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name)
-        if value is not None and re.fullmatch(r"\s*[0-9]{1,9}(\.[0-9]{0,9})?\s*", value):
+        if value is not None and re.fullmatch(r"[ \t]*[0-9]{1,9}(\.[0-9]{0,9})?[ \t]*", value):
             return float(value) / unit
     try:
         date = parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
         return None
-    return max(0.0, date.timestamp() - time.time())
+    # A date in "-0000" is in UTC, too, but comes without a zone.
+    return max(0.0, date.replace(tzinfo=date.tzinfo or UTC).timestamp() - time.time())
 
 
 def _from_json(text: str) -> Any:

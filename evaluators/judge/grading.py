@@ -12,7 +12,11 @@ from evaluators.judge.reply import Reply
 from evaluators.metrics.instfol import weighted_score
 
 _SCORE = re.compile(r'(?<!\\)"score"\s*:\s*"?\s*(-?[0-9]+)')
-_DECODER = json.JSONDecoder(object_pairs_hook=lambda pairs: _Object(pairs))
+# Not strict: models write line breaks into texts as they are.
+_DECODER = json.JSONDecoder(object_pairs_hook=lambda pairs: _Object(pairs), strict=False)
+# Braces that stand in prose, as in "the field {reason}", and are no beginning of an object.
+_PROSE = re.compile(r"""\{[^{}"':]*\}""")
+_NAMES_SCORE = re.compile(r"""\bscore\b["'”]?\s*:""", re.IGNORECASE)
 
 
 class UnreadableReplyError(ValueError):
@@ -82,25 +86,37 @@ def read_grade(reply: Reply, scale: tuple[int, int], top_logprobs: int, paper_to
 
 def _last_scored_object(reply: Reply) -> tuple[int, int, dict[str, Any]]:
     """Start, end and content of the last outermost JSON object with a key ``score``."""
-    scored = [(start, end, value) for start, end, value in _objects(reply.text) if "score" in value]
-    if not scored:
+    text = reply.text
+    scored = [
+        (start, end, value)
+        for start, end, value in _objects(text)
+        if ("score" in value if value is not None else _NAMES_SCORE.search(text, start))
+    ]
+    start, end, found = scored[-1] if scored else (0, 0, None)
+    if found is None:
+        # An earlier object does not count either: the last verdict is the one that cannot be read.
         cut = " and was cut off: allow more tokens (max_tokens)" if reply.finish_reason == "length" else ""
         raise UnreadableReplyError(f"the reply holds no complete JSON object with a score{cut}: {reply.text[:80]!r}")
-    if scored[-1][2].twice:
-        raise UnreadableReplyError(f"the reply gives a key twice: {reply.text[scored[-1][0] : scored[-1][1]][:120]!r}")
-    return scored[-1]
+    if found.twice:
+        raise UnreadableReplyError(f"the reply gives a key twice: {text[start:end][:120]!r}")
+    return start, end, found
 
 
-def _objects(text: str) -> Iterator[tuple[int, int, _Object]]:
+def _objects(text: str) -> Iterator[tuple[int, int, _Object | None]]:
+    """Start, end and content of the outermost JSON objects; the content is ``None``, and it the last, if it is broken.
+
+    What stands inside an object that is cut off or broken is no object of its own.
+    """
     at = text.find("{")
     while at >= 0:
         try:
             value, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
-            end = at + 1
-            # It begins like an object and is cut off or broken: what stands inside is no verdict of its own.
-            if text[end:].lstrip().startswith('"'):
+            prose = _PROSE.match(text, at)
+            if prose is None:
+                yield at, len(text), None
                 return
+            end = prose.end()
         else:
             yield at, end, value
         at = text.find("{", end)
@@ -138,7 +154,7 @@ def _is_the_score(text: str, start: int, end: int, place: re.Match[str]) -> bool
     other = "8" if place[1] == "9" else "9"
     changed = text[start : place.start(1)] + other + text[place.end(1) : end]
     try:
-        return str(json.loads(changed).get("score")).strip() == other
+        return str(json.loads(changed, strict=False).get("score")).strip() == other
     except ValueError:
         return False
 

@@ -228,10 +228,10 @@ class LLMJudge:
             EndpointError: if the endpoint answers nothing.
         """
         asked = self.requests(pairs)
+        stored = self._language_model().store.endpoints(r.key for r in asked) if self.again else {}
         made = self._asked(pairs, asked, frozenset())
-        if self.again:
-            # Only where the reply is unreadable: a call that failed was just tried as often as allowed.
-            stored = self._language_model().store.endpoints(r.key for r in asked)
+        if stored:
+            # Only what was stored before: the others were asked just now.
             unreadable = {r.key for r, j in zip(asked, made, strict=True) if j.score is None and r.key in stored}
             if unreadable:
                 made = self._asked(pairs, asked, frozenset(unreadable))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import threading
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -100,6 +100,7 @@ class LanguageModel:
         self.price = price
         self.progress = progress
         self._store = store
+        self._client: Client | None = None
 
     @property
     def store(self) -> Store:
@@ -164,7 +165,10 @@ class LanguageModel:
     ) -> dict[str, Outcome]:
         outcomes: dict[str, Outcome] = {}
         queue = iter(missing)
-        async with Client(self.endpoint) as client:
+        if self._client is None:
+            # The same for all that is asked here: a limit holds from one time to the next.
+            self._client = Client(self.endpoint)
+        async with self._client as client:
             with Bar(label, tally, self.price, shown=self.progress) as bar:
                 watch = _Watch(self.endpoint)
                 workers = [
@@ -244,18 +248,23 @@ def _run(work: Coroutine[Any, Any, _T]) -> _T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    result: list[_T] = []
-    failure: list[BaseException] = []
+    runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+    loop = runner.get_loop()
 
-    def in_thread() -> None:
+    def in_thread() -> _T:
+        with runner:
+            return runner.run(work)
+
+    with ThreadPoolExecutor(1, "language-model") as pool:
+        future = pool.submit(in_thread)
         try:
-            result.append(asyncio.run(work))
-        except BaseException as error:  # handed on to the caller below
-            failure.append(error)
+            return future.result()
+        finally:
+            # Interrupted while it waits, as by a notebook's stop button: the calls must end, too.
+            if not future.done():
+                loop.call_soon_threadsafe(_cancel_all, loop)
 
-    thread = threading.Thread(target=in_thread, name="language-model")
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return result[0]
+
+def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()

@@ -64,8 +64,7 @@ class Bar:
             console=Console(stderr=True),
             disable=not shown,
         )
-        # Calls answered from the store take no time: counting them would spoil the estimate of the time left.
-        self._task = self._progress.add_task(label, total=tally.total - tally.cached, told=self._told())
+        self._task = self._progress.add_task(label, total=self._calls(), told=self._told())
 
     def __enter__(self) -> Bar:
         self._progress.start()
@@ -79,7 +78,13 @@ class Bar:
 
     def update(self) -> None:
         """Show the counts as they are now."""
-        self._progress.update(self._task, completed=self._tally.done + self._tally.failed, told=self._told())
+        made = self._tally.done + self._tally.failed
+        self._progress.update(self._task, total=self._calls(), completed=made, told=self._told())
+
+    def _calls(self) -> int:
+        # Calls answered from the store take no time: counting them would spoil the estimate of the time left. Their
+        # number grows while another process fills the same store.
+        return self._tally.total - self._tally.cached
 
     def _told(self) -> str:
         tally = self._tally

@@ -95,6 +95,8 @@ def read_prompt(path: Path, fields: Collection[str]) -> Prompt:
         key, colon, value = line.partition(":")
         if not colon:
             raise ValueError(f"{path}: the header line {line!r} is not of the form 'key: value'")
+        if key.strip() in header:
+            raise ValueError(f"{path}: the header has two lines {key.strip()!r}")
         header[key.strip()] = value.strip()
     prompt = Prompt(path.stem, header, parts[1].strip(), parts[2].strip())
     if prompt.fields != frozenset(fields):

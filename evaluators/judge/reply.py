@@ -60,15 +60,18 @@ def read_reply(body: Any) -> Reply:
         raise MalformedReplyError("the reply's choice has no message")
     usage = body.get("usage")
     counts = usage if isinstance(usage, dict) else {}
-    content = message.get("content")
     return Reply(
-        text=content if isinstance(content, str) else "",
-        finish_reason=choices[0].get("finish_reason"),
+        text=_text(message.get("content")) or "",
+        finish_reason=_text(choices[0].get("finish_reason")),
         prompt_tokens=_count(counts.get("prompt_tokens")),
         completion_tokens=_count(counts.get("completion_tokens")),
-        refusal=message.get("refusal"),
+        refusal=_text(message.get("refusal")),
         logprobs=choices[0].get("logprobs"),
     )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _count(value: Any) -> int:

@@ -52,8 +52,10 @@ class Sampling:
         """The parameters as the chat completions interface names them."""
         out: dict[str, Any] = {"max_tokens": self.max_tokens}
         for name in ("temperature", "top_p", "seed"):
-            if getattr(self, name) is not None:
-                out[name] = getattr(self, name)
+            value = getattr(self, name)
+            if value is not None:
+                # 0 and 0.0 are one request and must have one key.
+                out[name] = value if name == "seed" else float(value)
         if self.top_logprobs:
             out |= {"logprobs": True, "top_logprobs": self.top_logprobs}
         return out | dict(self.extra)

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
+
 from evaluators.cache import cache_directory
 from evaluators.judge.reply import Reply, read_reply
 from evaluators.judge.request import Request
@@ -60,7 +62,7 @@ class Store:
             if found < _VERSION:
                 self._create(found)
             # Not before it is known to be ours: this changes the file.
-            self._connection.execute("PRAGMA journal_mode=WAL")
+            _patient("PRAGMA journal_mode=WAL", self._connection)
             self._connection.execute("PRAGMA synchronous=NORMAL")
 
     def _create(self, found: int) -> None:
@@ -162,6 +164,17 @@ class Store:
                 f"the store of replies {self.path} cannot be read: {error}. Move it away, or set {STORE_VARIABLE} to "
                 "another file"
             ) from error
+
+
+def _patient(change: str, connection: sqlite3.Connection) -> None:
+    """Change the file's mode: here SQLite does not wait for other processes itself, whatever its timeout."""
+    retrying = Retrying(
+        retry=retry_if_exception(lambda e: getattr(e, "sqlite_errorname", "").startswith("SQLITE_BUSY")),
+        stop=stop_after_delay(60),
+        wait=wait_random(0, 0.05),
+        reraise=True,
+    )
+    retrying(connection.execute, change)
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -179,8 +179,8 @@ def test_rate_limits(server: LanguageModelServer, tmp_path: Path, limit: dict[st
     asked = requests(36, max_tokens=98)[10:]
     start = time.monotonic()
     assert None not in texts(model(server, tmp_path, **limit).ask(asked))
-    # One more than 20: a request that left on time may have come late.
-    assert server.counts.most_arrivals_within(1.0) <= 21
+    # Spaced from the moment of asking: on a busy machine some come late, and then closer together, but never early.
+    assert all(at >= start + i / 20 for i, at in enumerate(server.counts.arrivals))
     assert 25 / 20 - 0.1 < time.monotonic() - start < 3
 
 
@@ -256,6 +256,8 @@ def test_two_processes_share_a_store(server: LanguageModelServer, tmp_path: Path
         told = [p.communicate(timeout=20) for p in (first, second)]
     assert [out.strip() for out, _ in told] == ["150", "150"], told
     assert len(Store(path)) == 150
+    # Twice only what both have in flight at one time: with 8 each of r left about 8 / r per call, 8 ln(150 / 8) = 23.
+    assert server.counts.asked.total() <= 150 + 60
 
 
 def test_inside_a_running_loop(server: LanguageModelServer, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from language_model_faults import always
+from language_model_faults import always, at_random
 from language_model_server import LanguageModelServer
 
 from evaluators.judge import (
@@ -309,6 +309,23 @@ def test_unreadable_replies_are_kept_and_asked_again_on_demand(server: LanguageM
     found = judge(server, tmp_path, again=True).judge(asked)
     assert [j.score is None for j in found] == [False, False]
     assert len(server.counts.requests) == 3
+
+
+def test_scores_are_those_of_a_run_without_faults(server: LanguageModelServer, tmp_path: Path) -> None:
+    pairs = [pair(n) for n in range(80)]
+    right = judge(server, tmp_path / "right").judge(pairs)
+    assert len({j.score for j in right}) == 4
+    names = ("rate_limited", "server_error", "overloaded", "dropped_before", "dropped_in_body", "connection_reset")
+    server.faults = at_random(dict.fromkeys((*names, "truncated_json", "html_page", "no_choices"), 0.3 / 9), seed=5)
+    # Two attempts: .3 x .3 of the calls fail, and each time of asking leaves such a share of what was left.
+    for _ in range(8):
+        made = judge(server, tmp_path / "faulty").judge(pairs)
+        assert all(
+            m == r or (m.score is None and "the call failed" in m.reason) for m, r in zip(made, right, strict=True)
+        )
+        if made == right:
+            break
+    assert made == right and sum(server.counts.faults.values()) > 15
 
 
 def test_rubrics_that_do_not_fit(tmp_path: Path) -> None:
