@@ -62,7 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    from evaluators.judge.client import EndpointError
+    from evaluators.judge.endpoint import EndpointError
     from evaluators.plugin.running import StaleResultError
 
     try:

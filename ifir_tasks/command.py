@@ -13,7 +13,6 @@ from evaluators.plugin.models import BM25, resolve_model
 from evaluators.plugin.running import evaluate
 from ifir_tasks.construction.command import add_build_command
 from ifir_tasks.report import add_report_command
-from ifir_tasks.retrieval import wrap
 from ifir_tasks.tasks import IFIRTask
 
 
@@ -51,6 +50,8 @@ def _run(args: argparse.Namespace) -> int:
         if args.judge is not None:
             task.judge = judge_of(args, type(task))
             task.most_unscored = args.most_unscored
+    from ifir_tasks.retrieval import wrap  # brings sentence-transformers along, which takes seconds to import
+
     if args.window is None and (args.overlap is not None or args.paper_window):
         raise ValueError("--overlap and --paper-window say how windows are cut: they need --window")
     meta = resolve_model(args.model)

@@ -3,7 +3,7 @@
 Everything in this project that asks a language model does it through :class:`LanguageModel`.
 """
 
-from evaluators.judge.client import Endpoint, EndpointError
+from evaluators.judge.endpoint import Endpoint, EndpointError
 from evaluators.judge.judges import FacetJudge, FunctionJudge, Judge, Judgement, LLMJudge, Pair, as_judge
 from evaluators.judge.language_model import LanguageModel, Outcome, Plan
 from evaluators.judge.progress import Price

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-Scale = tuple[int, int]
+from evaluators.judge.scale import Scale
+
 Interval = tuple[float, float]
 _Array = NDArray[np.float64]
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from tabulate import tabulate
 
-from evaluators.judge.agreement import CONFIDENCE, RESAMPLES, Agreement, Correlation, Scale, Scored, compared
+from evaluators.judge.agreement import CONFIDENCE, RESAMPLES, Agreement, Correlation, Scored, compared
 from evaluators.judge.annotation import Annotation
 from evaluators.judge.annotation_draw import Item
 from evaluators.judge.judges import Judge, Judgement
+from evaluators.judge.scale import LIKERT, Scale
 
 # A level with fewer pairs gets no coefficient of its own: its interval would say nothing.
 FEWEST_OF_LEVEL = 20
-LIKERT: Scale = (1, 5)
 _PAPER = (
     "IFIR's authors report a Pearson coefficient of 0.704 on 400 pairs (section 6), with people and GPT-4o both "
     "scoring 1 to 5, not on the scales of the levels' rubrics."

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from evaluators.judge.agreement import Scale
 from evaluators.judge.annotation_draw import Item
 from evaluators.judge.judges import Pair
+from evaluators.judge.scale import Scale
 
 COLUMNS = (
     "id",

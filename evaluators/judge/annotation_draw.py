@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from evaluators.judge.agreement import Scale
 from evaluators.judge.judges import Pair
+from evaluators.judge.scale import Scale
 
 Stratum = tuple[str, int]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from evaluators.judge.client import Endpoint
+from evaluators.judge.endpoint import Endpoint
 from evaluators.judge.grading import UnreadableReplyError, read_grade
 from evaluators.judge.language_model import LanguageModel, Outcome, Plan
 from evaluators.judge.prompt import Prompt, read_prompt

@@ -8,13 +8,16 @@ import random
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from evaluators.judge.client import CallFailedError, Client, Endpoint, EndpointError, GaveUpError
+from evaluators.judge.endpoint import CallFailedError, Endpoint, EndpointError, GaveUpError
 from evaluators.judge.progress import Bar, Price, Tally
 from evaluators.judge.reply import Reply
 from evaluators.judge.request import Request
 from evaluators.judge.store import Store
+
+if TYPE_CHECKING:
+    from evaluators.judge.client import Client
 
 logger = logging.getLogger(__name__)
 
@@ -166,6 +169,9 @@ class LanguageModel:
         outcomes: dict[str, Outcome] = {}
         queue = iter(missing)
         if self._client is None:
+            # Imported here, since openai takes more than a second and most runs ask no model.
+            from evaluators.judge.client import Client
+
             # The same for all that is asked here: a limit holds from one time to the next.
             self._client = Client(self.endpoint)
         async with self._client as client:

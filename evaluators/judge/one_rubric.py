@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evaluators.judge.client import Endpoint
+from evaluators.judge.endpoint import Endpoint
 from evaluators.judge.grading import UnreadableReplyError, read_grade
 from evaluators.judge.judges import DEFAULT_MODEL, RUBRIC_FIELDS, Judgement, Pair
 from evaluators.judge.language_model import LanguageModel, Outcome, Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from evaluators.judge.client import BASE_URL_VARIABLE, KEY_VARIABLE, Endpoint
+from evaluators.judge.endpoint import BASE_URL_VARIABLE, KEY_VARIABLE, Endpoint
 from evaluators.judge.language_model import LanguageModel
 from evaluators.judge.progress import Price
 from evaluators.judge.request import Sampling

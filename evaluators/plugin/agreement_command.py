@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluators.judge.agreement_report import LIKERT, agreement_report, told
 from evaluators.judge.annotation import Annotation, cell_length, read_annotations, write_annotations
 from evaluators.judge.annotation_draw import Item, distinct, draw
 from evaluators.judge.judges import LLMJudge
 from evaluators.judge.one_rubric import OneRubricJudge
 from evaluators.judge.options import add_model_options, language_model_of, sampling_of
+from evaluators.judge.scale import LIKERT
 from evaluators.plugin.agreement_draw import candidates
 from evaluators.plugin.judged_runs import judged_task
 
@@ -133,6 +133,8 @@ def run_score(args: argparse.Namespace) -> int:
         assert judge.language_model is not None
         print(judge.plan(pairs).told(judge.language_model.price))
         return 0
+    from evaluators.judge.agreement_report import agreement_report, told  # scipy.stats takes a second to import
+
     report = agreement_report(files, judge, judge.scale if isinstance(judge, OneRubricJudge) else None)
     print(told(report))
     if args.out is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from evaluators.judge.agreement import Scale
 from evaluators.judge.annotation_draw import Item
+from evaluators.judge.scale import Scale
 from evaluators.plugin.checks import column
 from evaluators.plugin.judged import JudgedTask
 from evaluators.plugin.judged_runs import Run, judged_pairs, saved_predictions

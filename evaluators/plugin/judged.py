@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from evaluators.judge.client import EndpointError
+from evaluators.judge.endpoint import EndpointError
 from evaluators.judge.judges import Judge, Judgement, Pair, as_judge, reasons, unscored
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.results import SpecialScores

@@ -13,11 +13,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluators.judge.agreement import RESAMPLES, Scale, Scored, agreement, compared
+from evaluators.judge.agreement import RESAMPLES, Scored, agreement, compared
 from evaluators.judge.agreement_report import agreement_report, told
 from evaluators.judge.annotation import Annotation
 from evaluators.judge.annotation_draw import Item
 from evaluators.judge.judges import FunctionJudge, Judgement, Pair
+from evaluators.judge.scale import Scale
 
 LIKERT: tuple[Scale, Scale] = ((1, 5), (1, 5))
 

@@ -18,7 +18,7 @@ import pytest
 from language_model_replies import fingerprint, hash_score
 from language_model_server import LanguageModelServer
 
-from evaluators.judge.client import Endpoint, EndpointError
+from evaluators.judge.endpoint import Endpoint, EndpointError
 from evaluators.judge.language_model import LanguageModel, Outcome, Plan
 from evaluators.judge.progress import Price
 from evaluators.judge.request import Request, Sampling
@@ -194,7 +194,7 @@ def test_calls_in_flight(server: LanguageModelServer, tmp_path: Path) -> None:
 
 CHILD = """
 import sys
-from evaluators.judge.client import Endpoint
+from evaluators.judge.endpoint import Endpoint
 from evaluators.judge.language_model import LanguageModel
 from evaluators.judge.request import Request, Sampling
 from evaluators.judge.store import Store
