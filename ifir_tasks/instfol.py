@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.judge.judges import Judge, Judgement, Pair, check_judgements
-from evaluators.metrics.instfol import inst_fol_of_lists, paper_inst_fol_of_lists
+from evaluators.metrics.instfol import inst_fol_of_lists, mean_of_known, paper_inst_fol_of_lists
 from evaluators.metrics.ranking import Run, top
-from evaluators.plugin.checks import column
-from evaluators.plugin.data import TaskData
-from evaluators.plugin.mteb_internals import document_texts
+from evaluators.plugin.data import TaskData, passage_texts
 from ifir_tasks.ids import parse_query_id
 from ifir_tasks.scores import K
 
@@ -71,7 +69,7 @@ def pairs_of(lists: Sequence[JudgedLists], data: TaskData, subset: str | None) -
         subset: the paper's name of the subset, where the data are one.
     """
     wanted = list(dict.fromkeys((e.query, d) for e in lists for d in (*e.instructed, *e.plain)))
-    passages = _passages(data, {d for _, d in wanted})
+    passages = passage_texts(data.corpus, {d for _, d in wanted})
     texts = dict(zip(data.queries["id"], data.queries["text"], strict=True))
     domains = _column_by_query(data, "base_queries", "domain")
     facets = _facets(data)
@@ -91,12 +89,6 @@ def pairs_of(lists: Sequence[JudgedLists], data: TaskData, subset: str | None) -
             )
         )
     return out
-
-
-def _passages(data: TaskData, wanted: set[str]) -> dict[str, str]:
-    places = [i for i, d in enumerate(column(data.corpus, "id")) if d in wanted]
-    chosen = data.corpus.select(places)
-    return dict(zip(chosen["id"], document_texts(chosen), strict=True))
 
 
 def _column_by_query(data: TaskData, config: str, name: str) -> dict[str, str]:
@@ -137,8 +129,8 @@ class JudgedRun:
             rows[entry.query] = {
                 INSTFOL: inst_fol_of_lists(_scores(instructed), _scores(plain), highest[entry.query]),
                 PAPER_INSTFOL: paper_inst_fol_of_lists(_paper_scores(instructed), _paper_scores(plain)),
-                "judge_score_instructed": _mean(_scores(instructed)),
-                "judge_score_plain": _mean(_scores(plain)),
+                "judge_score_instructed": mean_of_known(_scores(instructed)),
+                "judge_score_plain": mean_of_known(_scores(plain)),
             }
         return rows
 
@@ -171,7 +163,7 @@ def inst_fol_means(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
         means = {}
         for level in levels:
             of_level = [row[name] for q, row in rows.items() if (parse_query_id(q).level or 0) == level]
-            mean = _mean(of_level)
+            mean = mean_of_known(of_level)
             if mean is not None:
                 means[level] = mean
         if levels != [0]:
@@ -187,8 +179,3 @@ def _scores(judgements: Iterable[Judgement]) -> list[float | None]:
 
 def _paper_scores(judgements: Iterable[Judgement]) -> list[float | None]:
     return [j.paper_score if j.paper_score is not None else j.score for j in judgements]
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None

@@ -4,8 +4,9 @@ Everything in this project that asks a language model does it through :class:`La
 """
 
 from evaluators.judge.endpoint import Endpoint, EndpointError
-from evaluators.judge.judges import FacetJudge, FunctionJudge, Judge, Judgement, LLMJudge, Pair, as_judge
+from evaluators.judge.judges import FacetJudge, FunctionJudge, Judge, Judgement, Pair, as_judge
 from evaluators.judge.language_model import LanguageModel, Outcome, Plan
+from evaluators.judge.llm_judge import LLMJudge
 from evaluators.judge.progress import Price
 from evaluators.judge.prompt import Prompt, read_prompt
 from evaluators.judge.reply import Reply

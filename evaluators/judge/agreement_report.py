@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -13,7 +12,7 @@ from tabulate import tabulate
 from evaluators.judge.agreement import CONFIDENCE, RESAMPLES, Agreement, Correlation, Scored, compared
 from evaluators.judge.annotation import Annotation
 from evaluators.judge.annotation_draw import Item
-from evaluators.judge.judges import Judge, Judgement
+from evaluators.judge.judges import Judge, frequent, weighted_share
 from evaluators.judge.scale import LIKERT, Scale
 
 # A level with fewer pairs gets no coefficient of its own: its interval would say nothing.
@@ -121,7 +120,7 @@ def agreement_report(
         n_absent=pairs.drawn - len(pairs.items),
         n_unfilled=len(pairs.items) - len(keys),
         unscored={key: j.reason for key, j in made.items() if j.score is None},
-        weighted=_weighted([j for j in judgements if j.score is not None]),
+        weighted=weighted_share(judgements),
         overall=compared(scored(keys, people), seed=seed),
         by_scale={name: compared(scored(by_scale[name], people), seed=seed) for name in sorted(by_scale)},
         by_level={
@@ -163,10 +162,6 @@ def _between(pairs: _Pairs, seed: int) -> dict[str, Agreement]:
     return out
 
 
-def _weighted(judgements: Sequence[Judgement]) -> float | None:
-    return sum(j.weighted for j in judgements) / len(judgements) if judgements else None
-
-
 def _told_scale(scale: Scale) -> str:
     return f"{scale[0]} to {scale[1]}"
 
@@ -202,8 +197,7 @@ def told(report: AgreementReport) -> str:
 
 
 def _told_counts(report: AgreementReport) -> list[str]:
-    reasons = Counter(report.unscored.values()).most_common(3)
-    listed = "; ".join(f"{n} x {reason}" for reason, n in reasons)
+    listed = frequent(report.unscored.values())
     weighted = "" if report.weighted is None else f"; {report.weighted:.0%} of its scores are weighted by probabilities"
     return [
         f"{report.n_drawn} pairs drawn; left out: {report.n_unfilled} without a person's score, {report.n_absent} in "

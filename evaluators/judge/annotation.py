@@ -15,6 +15,7 @@ from pathlib import Path
 from evaluators.judge.annotation_draw import Item
 from evaluators.judge.judges import Pair
 from evaluators.judge.scale import Scale
+from evaluators.spreadsheet import escaped, unescaped
 
 COLUMNS = (
     "id",
@@ -31,8 +32,6 @@ COLUMNS = (
     "candidates",
 )
 LONGEST_CELL = 32_767  # UTF-16 units; Excel cuts longer cells off
-# What a spreadsheet may run as a formula. Apostrophes count too, so that one more of them can be taken off again.
-_FORMULA = re.compile(r"'*(?:\s*[=+\-@＝＋－＠]|[\t\r\n])")
 _ID = re.compile(r"(\d+)of(\d+)-[0-9a-f]{8}")
 _SCALE = re.compile(r"(-?\d+) to (-?\d+)")
 _SCORE = re.compile(r"(-?\d{1,9})(?:\.0+)?")
@@ -75,7 +74,7 @@ def write_annotations(items: Sequence[Item], path: Path) -> None:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
-    writer.writerows([_escaped(row[name]) for name in COLUMNS] for row in rows)
+    writer.writerows([escaped(row[name]) for name in COLUMNS] for row in rows)
     try:
         with path.open("xb") as file:
             file.write(text.getvalue().encode("utf-8-sig"))
@@ -122,15 +121,7 @@ def _unwritable(value: str) -> str:
 
 def cell_length(value: str) -> int:
     """The length of a text as a spreadsheet counts it, in UTF-16 units, with the apostrophe that it may get."""
-    return len(_escaped(value).encode("utf-16-le", "surrogatepass")) // 2
-
-
-def _escaped(value: str) -> str:
-    return "'" + value if _FORMULA.match(value) else value
-
-
-def _unescaped(value: str) -> str:
-    return value.removeprefix("'") if _FORMULA.match(value) else value
+    return len(escaped(value).encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _check_sum(item: Item) -> str:
@@ -187,7 +178,7 @@ def _rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
         for number, cells in enumerate(rows, 2):
             row = dict(zip_longest(header, cells[: len(header)], fillvalue=""))
             if any(row[name] for name in COLUMNS):
-                yield number, {name: _unescaped(row[name]) for name in COLUMNS}
+                yield number, {name: unescaped(row[name]) for name in COLUMNS}
     except csv.Error as error:
         raise ValueError(f"{path} is no proper CSV file: {error}") from error
 

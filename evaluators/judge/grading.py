@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evaluators.judge.reply import Reply
+from evaluators.judge.reply import Reply, UnreadableReplyError
 from evaluators.metrics.instfol import weighted_score
 
 _SCORE = re.compile(r'(?<!\\)"score"\s*:\s*"?\s*(-?[0-9]+)')
@@ -17,10 +17,6 @@ _DECODER = json.JSONDecoder(object_pairs_hook=lambda pairs: _Object(pairs), stri
 # Braces that stand in prose, as in "the field {reason}", and are no beginning of an object.
 _PROSE = re.compile(r"""\{[^{}"':]*\}""")
 _NAMES_SCORE = re.compile(r"""\bscore\b["'”]?\s*:""", re.IGNORECASE)
-
-
-class UnreadableReplyError(ValueError):
-    """A reply that holds no score from the scale: no score, not 0."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +65,7 @@ def read_grade(reply: Reply, scale: tuple[int, int], top_logprobs: int, paper_to
     Raises:
         UnreadableReplyError: saying why the reply holds no score.
     """
-    if reply.refusal:
-        raise UnreadableReplyError(f"the model refused: {reply.refusal[:120]!r}")
-    if not reply.text.strip():
-        raise UnreadableReplyError("the reply is empty")
+    reply.said()
     start, end, found = _last_scored_object(reply)
     integer = _integer(found, scale)
     top = _top_logprobs(reply, start, end, integer)

@@ -7,6 +7,7 @@ from typing import Any
 
 from evaluators.judge.endpoint import BASE_URL_VARIABLE, KEY_VARIABLE, Endpoint
 from evaluators.judge.language_model import LanguageModel
+from evaluators.judge.llm_judge import ModelJudge
 from evaluators.judge.progress import Price
 from evaluators.judge.request import Sampling
 
@@ -46,6 +47,30 @@ def add_model_options(parser: Any, prefix: str, what: str) -> None:
     )
     add("top-p", metavar="P", type=_number_or_none, default=0.7, help="or none to leave it out (%(default)s)")
     add("max-tokens", metavar="N", type=int, default=512, help="longest reply (%(default)s)")
+
+
+def add_judge_model_options(parser: Any, what: str) -> None:
+    """Add the options of a language model as judge: those of :func:`add_model_options` and how its scores are read."""
+    add_model_options(parser, "judge", what)
+    parser.add_argument(
+        "--judge-top-logprobs",
+        metavar="N",
+        type=int,
+        default=5,
+        help="token probabilities that a score is weighted with; 0: take the whole number (%(default)s)",
+    )
+
+
+def judge_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """What :func:`add_judge_model_options` says, as arguments of a :class:`~evaluators.judge.llm_judge.ModelJudge`."""
+    top = args.judge_top_logprobs
+    return {
+        "model": args.judge,
+        "language_model": language_model_of(args, "judge"),
+        "sampling": sampling_of(args, "judge"),
+        "top_logprobs": top,
+        "paper_top_logprobs": max(ModelJudge.paper_top_logprobs, top),
+    }
 
 
 def language_model_of(args: argparse.Namespace, prefix: str) -> LanguageModel:

@@ -12,6 +12,10 @@ class MalformedReplyError(ValueError):
     """A body that is no chat completion: as if the server had failed."""
 
 
+class UnreadableReplyError(ValueError):
+    """A reply from which nothing can be taken; the text says why. It is kept and counted, and never a result."""
+
+
 @dataclass(frozen=True)
 class Token:
     """A token of a reply: its text, and the likeliest tokens at its place as (text, natural log-probability)."""
@@ -38,6 +42,18 @@ class Reply:
     completion_tokens: int
     refusal: str | None = None
     logprobs: Any = field(default=None, repr=False)
+
+    def said(self) -> str:
+        """The text of a reply that has one.
+
+        Raises:
+            UnreadableReplyError: if the model refused or said nothing.
+        """
+        if self.refusal:
+            raise UnreadableReplyError(f"the model refused: {self.refusal[:120]!r}")
+        if not self.text.strip():
+            raise UnreadableReplyError("the reply is empty")
+        return self.text
 
     @cached_property
     def tokens(self) -> tuple[Token, ...] | None:

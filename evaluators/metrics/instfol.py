@@ -62,7 +62,7 @@ def inst_fol_of_lists(
     Raises:
         ValueError: as :func:`inst_fol`.
     """
-    after, before = _mean(instructed), _mean(plain)
+    after, before = mean_of_known(instructed), mean_of_known(plain)
     return None if after is None or before is None else inst_fol(after, before, max_score)
 
 
@@ -82,7 +82,8 @@ def paper_inst_fol_of_lists(instructed: Sequence[float | None], plain: Sequence[
     return inst_fol_of_lists([after for after, _ in both], [before for _, before in both], PAPER_MAX_SCORE)
 
 
-def _mean(scores: Sequence[float | None]) -> float | None:
+def mean_of_known(scores: Iterable[float | None]) -> float | None:
+    """The mean of the values that are there, ``None`` if none is."""
     known = [score for score in scores if score is not None]
     return math.fsum(known) / len(known) if known else None
 

@@ -11,9 +11,8 @@ from typing import Any
 
 from evaluators.judge.annotation import Annotation, cell_length, read_annotations, write_annotations
 from evaluators.judge.annotation_draw import Item, distinct, draw
-from evaluators.judge.judges import LLMJudge
-from evaluators.judge.one_rubric import OneRubricJudge
-from evaluators.judge.options import add_model_options, language_model_of, sampling_of
+from evaluators.judge.llm_judge import LLMJudge, OneRubricJudge
+from evaluators.judge.options import add_judge_model_options, judge_settings
 from evaluators.judge.scale import LIKERT
 from evaluators.plugin.agreement_draw import candidates
 from evaluators.plugin.judged_runs import judged_task
@@ -59,14 +58,7 @@ def _add_draw(steps: Any) -> None:
 def _add_score(steps: Any) -> None:
     command = steps.add_parser("score", help="read annotators' files, ask the judge about the same pairs, and compare")
     command.add_argument("files", nargs="+", metavar="FILE.csv", help="files of one draw, one for each person")
-    add_model_options(command, "judge", "model that scores the same pairs")
-    command.add_argument(
-        "--judge-top-logprobs",
-        metavar="N",
-        type=int,
-        default=5,
-        help="token probabilities that a score is weighted with; 0: take the whole number (%(default)s)",
-    )
+    add_judge_model_options(command, "model that scores the same pairs")
     command.add_argument(
         "--scale",
         choices=SCALES,
@@ -149,13 +141,12 @@ def _judge(args: argparse.Namespace, files: dict[str, list[Annotation]]) -> LLMJ
     on_likert = {item.scale == LIKERT for item in items} == {True}
     scale = args.scale or (LIKERT_SCALE if on_likert else LEVELS_SCALE)
     rubrics = Path(args.rubrics) if args.rubrics else _rubrics_of({item.task for item in items})
-    model, sampling, top = language_model_of(args, "judge"), sampling_of(args, "judge"), args.judge_top_logprobs
     if scale == LIKERT_SCALE:
-        judge = OneRubricJudge(rubrics / LIKERT_RUBRIC, args.judge, model, sampling, top)
+        judge = OneRubricJudge(rubrics / LIKERT_RUBRIC, **judge_settings(args))
         if judge.scale != LIKERT:
             raise ValueError(f"{judge.rubric}: its scale must be 1-5, found {judge.scale[0]}-{judge.scale[1]}")
         return judge
-    return LLMJudge(rubrics, args.judge, model, sampling, top, paper_top_logprobs=max(10, top))
+    return LLMJudge(rubrics, **judge_settings(args))
 
 
 def _rubrics_of(names: set[str]) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 from datasets import Dataset
 
-from evaluators.plugin.checks import DatasetError
+from evaluators.plugin.checks import DatasetError, column
 from evaluators.plugin.dataset import REQUIRED_CONFIGS, read_config
+from evaluators.plugin.mteb_internals import document_texts
 
 
 @dataclass
@@ -37,6 +38,12 @@ class TaskData:
     counts: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     dropped: frozenset[str] = frozenset()
+
+
+def passage_texts(corpus: Dataset, wanted: Container[str]) -> dict[str, str]:
+    """The texts, as a model reads them, of some of a corpus's documents by id."""
+    chosen = corpus.select([place for place, document in enumerate(column(corpus, "id")) if document in wanted])
+    return dict(zip(chosen["id"], document_texts(chosen), strict=True))
 
 
 def read_layout(directory: Path, side_configs: Sequence[str] = ()) -> TaskData:

@@ -12,8 +12,9 @@ from typing import Any
 from mteb.cache import ResultCache
 
 from evaluators.judge.batch import read_batch, write_batch
-from evaluators.judge.judges import FacetJudge, Judge, LLMJudge
-from evaluators.judge.options import add_model_options, language_model_of, sampling_of
+from evaluators.judge.judges import FacetJudge, Judge
+from evaluators.judge.llm_judge import LLMJudge
+from evaluators.judge.options import add_judge_model_options, judge_settings
 from evaluators.plugin.agreement_command import add_agreement_command
 from evaluators.plugin.checks import shown
 from evaluators.plugin.judged import JUDGE_KEY, Judged, JudgedTask, check_share
@@ -29,18 +30,10 @@ _ROUNDING = 2e-6
 
 def add_judge_options(parser: Any) -> None:
     """Add ``--judge`` and what goes with it."""
-    add_model_options(
+    add_judge_model_options(
         parser,
-        "judge",
         f"model that scores how well passages do what the instruction asks for, or {FACETS!r}: the exact truth of a "
         "generated sample, without any model",
-    )
-    parser.add_argument(
-        "--judge-top-logprobs",
-        metavar="N",
-        type=int,
-        default=5,
-        help="token probabilities that a score is weighted with; 0: take the whole number (%(default)s)",
     )
     parser.add_argument("--rubrics", metavar="DIR", help="directory with other rubrics (default: the package's own)")
     parser.add_argument(
@@ -64,15 +57,8 @@ def judge_of(args: argparse.Namespace, task: type[JudgedTask]) -> Judge:
     check_share(args.most_unscored)
     if args.judge == FACETS:
         return FacetJudge()
-    return LLMJudge(
-        rubrics=Path(args.rubrics) if args.rubrics else task.rubrics,
-        model=args.judge,
-        language_model=language_model_of(args, "judge"),
-        sampling=sampling_of(args, "judge"),
-        top_logprobs=args.judge_top_logprobs,
-        paper_top_logprobs=max(10, args.judge_top_logprobs),
-        again=args.judge_again,
-    )
+    rubrics = Path(args.rubrics) if args.rubrics else task.rubrics
+    return LLMJudge(rubrics, again=args.judge_again, **judge_settings(args))
 
 
 def add_judge_command(action: Any) -> None:
@@ -159,8 +145,7 @@ def _judge(task: JudgedTask, predictions: Predictions, results: Path) -> None:
     _merge(result, task, judged)
     table = task.per_query_file(predictions.path.parent)
     if table.is_file():
-        rows = {q: dict(row) | dict(judged.per_query.get(q, {})) for q, row in plain.per_query.items()}
-        write_per_query(table, rows, task.provenance())
+        write_per_query(table, judged.beside(plain.per_query), task.provenance())
     print(f"{task.metadata.name}, {predictions.model['model_name']}: {_told(task, judged)} ({result})")
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import yaml
 
 from evaluators.judge.endpoint import EndpointError
-from evaluators.judge.judges import Judge, Judgement, Pair, as_judge, reasons, unscored
+from evaluators.judge.judges import Judge, Judgement, Pair, as_judge, frequent, unscored, weighted_share
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.results import SpecialScores
 from evaluators.plugin.task import BeyondTask
@@ -39,13 +39,16 @@ class Judged:
     pairs: Sequence[Pair]
     judgements: Sequence[Judgement]
 
+    def beside(self, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+        """A table of scores per query with these beside them."""
+        return {query: {**row, **self.per_query.get(query, {})} for query, row in rows.items()}
+
     def counts(self) -> dict[str, Any]:
         """``n_judged`` pairs with a score, ``n_unscored`` without; ``weighted``: share scored by log-probabilities."""
-        scored = [j for j in self.judgements if j.score is not None]
-        counts: dict[str, Any] = {"n_judged": len(scored), "n_unscored": len(self.judgements) - len(scored)}
-        if scored:
-            counts["weighted"] = sum(j.weighted for j in scored) / len(scored)
-        return counts
+        n_judged = sum(j.score is not None for j in self.judgements)
+        counts = {"n_judged": n_judged, "n_unscored": len(self.judgements) - n_judged}
+        weighted = weighted_share(self.judgements)
+        return counts if weighted is None else counts | {"weighted": weighted}
 
 
 class JudgedTask(BeyondTask):
@@ -106,8 +109,7 @@ class JudgedTask(BeyondTask):
                 error,
             )
             return special
-        rows = {q: dict(row) | dict(judged.per_query.get(q, {})) for q, row in special.per_query.items()}
-        return SpecialScores(special.scores | dict(judged.scores), rows)
+        return SpecialScores(special.scores | dict(judged.scores), judged.beside(special.per_query))
 
     def judge_run(self, run: dict[str, dict[str, float]], data: TaskData) -> Judged:
         """The judge's scores of a run and its counts, and a report of it in ``report_folder``.
@@ -132,7 +134,7 @@ class JudgedTask(BeyondTask):
                 len(missing),
                 len(judged.pairs),
                 f", more than {self.most_unscored:.0%}, so there is no {self.judged_score}" if withheld else "",
-                reasons(missing),
+                frequent(entry["reason"] for entry in missing),
             )
         scores, per_query = ({}, {}) if withheld else (dict(judged.scores), judged.per_query)
         if self.report_folder is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from evaluators.judge import Reply
+from evaluators.judge.reply import UnreadableReplyError
 from evaluators.metrics.standard import is_plain_text
 
 _PARTS = re.compile(r"^[\s*#>_]*(query|instruction)[\s*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
@@ -14,10 +15,6 @@ _VERDICT = re.compile(
 )
 _BARE_VERDICT = re.compile(r"\s*[\"'*_]*(yes|no)[\"'*_]*[.,:;!]?\s*(?:\n|$)", re.IGNORECASE)
 _REASON = re.compile(r"^[\s*#>_]*reason[\s*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
-
-
-class UnreadableReplyError(ValueError):
-    """A reply from which nothing can be taken; the text says why."""
 
 
 def read_instruction(reply: Reply, below: str | None) -> str:
@@ -62,13 +59,10 @@ def read_verdict(reply: Reply) -> tuple[bool, str]:
 
 
 def _text(reply: Reply) -> str:
-    if reply.refusal:
-        raise UnreadableReplyError(f"the model refused: {reply.refusal[:80]!r}")
-    if not reply.text.strip():
-        raise UnreadableReplyError("the reply is empty")
-    if not is_plain_text(reply.text):
+    text = reply.said()
+    if not is_plain_text(text):
         raise UnreadableReplyError("the reply holds half a character or a NUL")
-    return reply.text
+    return text
 
 
 def _complete(reply: Reply) -> str:

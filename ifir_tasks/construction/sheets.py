@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.plugin.checks import DatasetError
+from evaluators.spreadsheet import escaped, unescaped
 from ifir_tasks.construction.workspace import Workspace, read_rows, write_rows, write_text
 
 Cells = dict[str, str]
 COMMENT = "comment"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Spreadsheets cut or split cells beyond 32,767 characters.
 _LONGEST_CELL = 30_000
 _DELIMITERS = ",;\t"
@@ -174,7 +174,7 @@ def _read_csv(path: Path, columns: Sequence[str]) -> Iterator[Cells]:
         raise DatasetError(str(path), [f"row 1: the columns {', '.join(missing)} are missing"])
     try:
         for row in reader:
-            yield {column: _shown_text(row[column] or "") for column in columns}
+            yield {column: unescaped(row[column] or "") for column in columns}
     except csv.Error as error:
         raise DatasetError(str(path), [f"near line {reader.line_num}: {error}"]) from error
 
@@ -183,17 +183,8 @@ def _csv_text(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, columns, lineterminator="\r\n")
     writer.writeheader()
-    writer.writerows({c: _safe(str(row[c])) for c in columns} for row in rows)
+    writer.writerows({c: escaped(str(row[c])) for c in columns} for row in rows)
     return out.getvalue()
-
-
-def _safe(text: str) -> str:
-    """With a ' in front where a spreadsheet would take the text for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-def _shown_text(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
 
 
 def _shortened(text: str) -> str:

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from datasets import Dataset
 
 from evaluators.plugin.checks import DatasetError, column, pointer_problems, shown, table_problems
+from evaluators.plugin.data import passage_texts
 from evaluators.plugin.dataset import config_files, read_config
 from evaluators.plugin.jsonl import read_corpus, read_json_lines, text_id
-from evaluators.plugin.mteb_internals import document_texts
 from ifir_tasks.ids import parse_query_id, query_id
 
 Row = dict[str, Any]
@@ -62,9 +62,7 @@ class Source:
     @cached_property
     def passages(self) -> dict[str, str]:
         """The text of every relevant passage, title included, as a retriever reads it."""
-        wanted = {d for documents in self.relevant.values() for d in documents}
-        chosen = self.corpus.select([i for i, d in enumerate(column(self.corpus, "id")) if d in wanted])
-        return dict(zip(chosen["id"], document_texts(chosen), strict=True))
+        return passage_texts(self.corpus, {d for documents in self.relevant.values() for d in documents})
 
     @cached_property
     def relevance_fingerprint(self) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.judge import LanguageModel, Outcome, Reply, Request
-from ifir_tasks.construction.replies import UnreadableReplyError
+from evaluators.judge.reply import UnreadableReplyError
 
 Row = dict[str, Any]
 _STATE = "state.json"

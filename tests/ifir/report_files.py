@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import argparse
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,19 @@ from mteb.cache import ResultCache
 from mteb.models import ModelMeta
 from mteb.results import TaskResult
 
+from ifir_tasks.report import add_report_command
 from ifir_tasks.report.published import AVERAGE, SUBSET_TASK_NAMES, Measure, Setting, published_tables
 
 OWN_KEYS: dict[Measure, str] = {"ndcg": "paper_ndcg_at_20", "mrr": "paper_mrr_at_20", "instfol": "paper_instfol_at_20"}
+
+
+def run(*arguments: str) -> int:
+    """Carry out ``report`` or ``errors``, as ``mteb-beyond ifir`` does."""
+    parser = argparse.ArgumentParser()
+    add_report_command(parser.add_subparsers())
+    parsed = parser.parse_args(list(arguments))
+    command: Callable[[argparse.Namespace], int] = parsed.func
+    return command(parsed)
 
 
 def write_result(

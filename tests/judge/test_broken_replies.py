@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from evaluators.judge import Endpoint
 from evaluators.judge.client import Client
-from evaluators.judge.grading import UnreadableReplyError, read_grade
-from evaluators.judge.reply import MalformedReplyError, read_reply
+from evaluators.judge.grading import read_grade
+from evaluators.judge.reply import MalformedReplyError, UnreadableReplyError, read_reply
 
 
 def integer(text: str) -> int:

@@ -14,8 +14,8 @@ from language_model_replies import score_distribution
 from language_model_server import LanguageModelServer
 
 from evaluators.judge import Endpoint, LanguageModel, Request, Store
-from evaluators.judge.grading import Grade, UnreadableReplyError, read_grade
-from evaluators.judge.reply import read_reply
+from evaluators.judge.grading import Grade, read_grade
+from evaluators.judge.reply import UnreadableReplyError, read_reply
 from evaluators.judge.request import Sampling
 
 pytest_plugins = ["judge_fixtures"]

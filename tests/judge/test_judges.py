@@ -26,10 +26,10 @@ from evaluators.judge import (
 )
 from evaluators.judge import batch as batch_module
 from evaluators.judge.batch import read_batch, write_batch
-from evaluators.judge.grading import UnreadableReplyError, read_grade
+from evaluators.judge.grading import read_grade
 from evaluators.judge.judges import Judgement
 from evaluators.judge.prompt import Prompt, read_prompt
-from evaluators.judge.reply import Reply, read_reply
+from evaluators.judge.reply import Reply, UnreadableReplyError, read_reply
 from ifir_tasks.instfol import RUBRICS
 
 pytest_plugins = ["judge_fixtures"]
