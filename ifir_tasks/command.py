@@ -36,7 +36,12 @@ def _add_run(steps: Any) -> None:
     settings.add_argument("--window", type=int, metavar="TOKENS", help="sliding window (the paper: 512)")
     settings.add_argument("--overlap", type=int, metavar="TOKENS", help="of windows (128)")
     settings.add_argument("--paper-window", action="store_true", help="with the authors' further, contained window")
-    settings.add_argument("--prompts", metavar="FAMILY", help="put the prompts of a model family before the queries")
+    settings.add_argument(
+        "--prompts",
+        metavar="FAMILY",
+        help="put the prompts of a model family before the queries: instructor, e5-mistral, gritlm, default, or none "
+        "for empty ones",
+    )
     settings.add_argument("--bm25", action="store_true", help="join with BM25 by reciprocal ranks (table 8)")
     add_judge_options(command.add_argument_group("judge"))
     command.set_defaults(func=_run)

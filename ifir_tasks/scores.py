@@ -58,12 +58,14 @@ def per_query_scores(run: Run, qrels: Qrels, n_documents: int) -> dict[str, dict
 
 
 def averages(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Means over instructed queries, over all of them and by level (subsets without levels have none).
+    """Means over instructed queries, over all of them and by level.
 
-    A mean over no query at all is left out, never 0.
+    A subset without levels has none; where only some instructions have a level, the others count as level 0. A mean
+    over no query at all is left out, never 0.
     """
     out = _means(rows.values(), str)
-    for level in sorted({row["level"] for row in rows.values()} - {0}):
+    levels = {row["level"] for row in rows.values()}
+    for level in sorted(levels) if levels != {0} else ():
         of_level = [row for row in rows.values() if row["level"] == level]
         out |= _means(of_level, f"level_{level}_{{}}".format)
     out["n_plain_queries"] = len({row["base_query"] for row in rows.values()})

@@ -78,6 +78,7 @@ class IFIRTask(JudgedTask):
     """
 
     data_name = "IFIR"
+    metric_version = 2
     judged_score = INSTFOL
     rubrics = RUBRICS
     subset: ClassVar[Subset | None] = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import random
 import re
 import time
@@ -14,14 +13,12 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
-import httpx2
-import openai
+import aiohttp
 from pydantic_core import from_json
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
-from tenacity.wait import wait_random_exponential
 
+from evaluators.judge.connection import Connection, Response, fault
 from evaluators.judge.endpoint import CallFailedError, Endpoint, EndpointError, GaveUpError
 from evaluators.judge.pace import Pace
 from evaluators.judge.reply import MalformedReplyError, Reply, read_reply
@@ -30,6 +27,8 @@ from evaluators.judge.request import Request
 # A shorter key is a placeholder such as "EMPTY", and its letters may well occur in a reply.
 _SHORTEST_SECRET = 8
 _LONGEST_REASON = 300
+# Seconds; the random waits grow no further.
+_LONGEST_BACKOFF = 60.0
 # Log-probabilities that every server with the feature can give, for one that refuses a higher number.
 _FEW_LOGPROBS = 5
 # Statuses of a request that is taken for invalid.
@@ -73,36 +72,29 @@ class Client:
                 "the API key: leave them out"
             )
         self._key = ""
+        self._queries: set[str] = set()
         self._paces: list[tuple[Pace, str]] = []
         if endpoint.requests_per_minute is not None:
             self._paces.append((Pace(endpoint.requests_per_minute), "requests"))
         if endpoint.tokens_per_minute is not None:
             self._paces.append((Pace(endpoint.tokens_per_minute), "tokens"))
-        self._backoff = wait_random_exponential(multiplier=endpoint.backoff, max=60)
         # What each model turned out to refuse: log-probabilities beyond a number, and the name `max_tokens`.
         self._most_logprobs: dict[str, int] = {}
         self._renames_max_tokens: set[str] = set()
 
     async def __aenter__(self) -> Client:
         self._key = self.endpoint.key()
-        url = urlsplit(self.endpoint.url)
-        if url.query:
-            # It logs each address, and some services take their key as a part of it.
-            logging.getLogger("httpx2").setLevel(logging.WARNING)
-        self._openai = openai.AsyncOpenAI(
-            base_url=urlunsplit(url._replace(query="", fragment="")),
-            default_query=dict(parse_qsl(url.query)),
-            api_key=self._key,
-            max_retries=0,
-            timeout=self.endpoint.timeout,
-            http_client=openai.DefaultAioHttpClient(),
-        )
+        self.shown_url = self.endpoint.shown_url
+        self._connection = Connection(self.endpoint.url, self._key)
+        # As it was given and as it is sent: some services take their key as a part of the address.
+        self._queries = {urlsplit(self.endpoint.url).query, self._connection.query}
+        await self._connection.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._openai.close()
+        await self._connection.__aexit__(kind, error, trace)
 
     async def complete(self, request: Request) -> Answer:
         """The model's answer.
@@ -111,22 +103,23 @@ class Client:
             CallFailedError: if this call stays without an answer.
             EndpointError: if no call can succeed.
         """
-        retrying = AsyncRetrying(
-            stop=stop_after_attempt(self.endpoint.attempts),
-            wait=self._wait,
-            retry=retry_if_exception_type(_TransientError),
-            reraise=True,
-        )
-        try:
-            return await retrying(self._attempt, request)
-        except _TransientError as error:
-            raise GaveUpError(f"{error} ({self.endpoint.attempts} attempts)") from None
+        for number in range(1, self.endpoint.attempts + 1):
+            try:
+                return await self._attempt(request)
+            except _TransientError as error:
+                reason, wait = str(error), error.wait
+            if number < self.endpoint.attempts:
+                await asyncio.sleep(self._wait(number, wait))
+        raise GaveUpError(f"{reason} ({self.endpoint.attempts} attempts)")
 
-    def _wait(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome is not None else None
-        hinted = error.wait if isinstance(error, _TransientError) else None
-        # A little later than named, and not all at once.
-        return self._backoff(state) if hinted is None else hinted + random.uniform(0, self.endpoint.backoff)
+    def _wait(self, number: int, named: float | None) -> float:
+        """The seconds to wait after so many attempts; ``named``: as the server asks."""
+        backoff = self.endpoint.backoff
+        if named is not None:
+            # A little later than named, and not all at once.
+            return named + random.uniform(0, backoff)
+        # Beyond 2^60 the number would grow too large in the end.
+        return random.uniform(0, min(_LONGEST_BACKOFF, backoff * 2 ** min(number - 1, 60)))
 
     async def _attempt(self, request: Request) -> Answer:
         tokens = request.estimated_prompt_tokens() + request.sampling.max_tokens
@@ -137,21 +130,17 @@ class Client:
             failure: Exception | None = None
             try:
                 async with asyncio.timeout(self.endpoint.timeout):
-                    # As `chat.completions.create`, less what a third of its time goes to: checking our body against its
-                    # types, and building an object of the reply.
-                    raw = await self._openai.post("/chat/completions", body=sent, cast_to=httpx2.Response)
-                return self._read(raw.content, sent)
+                    response = await self._connection.post(sent)
+                if 200 <= response.status < 300:
+                    return self._read(response.content, sent)
+                if not self._adapt(request.model, sent, response):
+                    failure = self._refusal(response, sent)
             except UnicodeEncodeError:
                 failure = CallFailedError("the messages hold half a character (a lone surrogate): remove it")
-            except openai.APIStatusError as error:
-                if not self._adapt(request.model, sent, error):
-                    failure = self._status_error(error, sent)
             except TimeoutError:
                 failure = _TransientError(f"no reply within {self.endpoint.timeout:g} seconds")
-            except openai.APIConnectionError as error:
-                # The transport also calls a refused connection a timeout, hence its own words.
-                cause = error.__cause__ or error
-                failure = _TransientError(f"connection failed: {self._redacted(str(cause) or type(cause).__name__)}")
+            except (aiohttp.ClientError, OSError) as error:
+                failure = _TransientError(f"connection failed: {self._redacted(fault(error))[:_LONGEST_REASON]}")
             except MalformedReplyError as error:
                 failure = _TransientError(self._redacted(str(error)))
             if failure is not None:
@@ -185,11 +174,11 @@ class Client:
         text = self._redacted(json.dumps(response, ensure_ascii=False))
         return Answer(read_reply(_from_json(text)), text, sent)
 
-    def _adapt(self, model: str, sent: Mapping[str, Any], error: openai.APIStatusError) -> bool:
+    def _adapt(self, model: str, sent: Mapping[str, Any], refused: Response) -> bool:
         """Learn from a refusal what to leave out; ``False`` if it is about something else."""
-        if error.status_code not in _INVALID:
+        if refused.status not in _INVALID:
             return False
-        told = f"{error.param or ''} {error.message}".lower()
+        told = f"{refused.told('param')} {refused.message}".lower()
         if "logprobs" in told and sent.get("top_logprobs"):
             most = _FEW_LOGPROBS if int(sent["top_logprobs"]) > _FEW_LOGPROBS else 0
             # Refusals of calls that were in flight come late; they must not raise the number again.
@@ -200,16 +189,20 @@ class Client:
             return True
         return False
 
-    def _status_error(self, error: openai.APIStatusError, sent: Mapping[str, Any]) -> Exception:
+    def _refusal(self, refused: Response, sent: Mapping[str, Any]) -> Exception:
         """What a refusal means: for this call, for another try, or for every call."""
-        status, reason = error.status_code, self._reason(error)
-        out_of_credit = error.code == "insufficient_quota" or error.type == "insufficient_quota"
+        status, url = refused.status, self.shown_url
+        reason = self._redacted(f"HTTP {status}: {refused.message}")[:_LONGEST_REASON]
+        out_of_credit = "insufficient_quota" in (refused.told("code"), refused.told("type"))
+        if 300 <= status < 400:
+            place = self._redacted(refused.headers.get("Location", "").partition("?")[0])
+            return EndpointError(f"{url} sends every call elsewhere: HTTP {status}, {place} (is the base URL right?)")
         if status in (401, 402, 403, 404) or (status == 429 and out_of_credit):
-            return EndpointError(f"{self.endpoint.shown_url} refuses every call: {reason} {self._remedy(status)}")
-        if status in _INVALID and error.param in sent.keys() - _OF_ONE_CALL:
-            return EndpointError(f"{self.endpoint.shown_url} refuses a setting of every call: {reason}")
+            return EndpointError(f"{url} refuses every call: {reason} {self._remedy(status)}")
+        if status in _INVALID and refused.told("param") in sent.keys() - _OF_ONE_CALL:
+            return EndpointError(f"{url} refuses a setting of every call: {reason}")
         if status in (408, 409, 425, 429) or status >= 500:
-            wait = retry_after(error.response.headers)
+            wait = retry_after(refused.headers)
             if wait is not None and wait > self.endpoint.longest_wait:
                 return CallFailedError(f"{reason}; the server asks to wait {wait:.0f} seconds")
             return _TransientError(reason, wait)
@@ -222,16 +215,11 @@ class Client:
             return "(are the base URL and the model's name right?)"
         return f"(is the key in {'api_key' if self.endpoint.api_key else self.endpoint.key_variable} right?)"
 
-    def _reason(self, error: openai.APIStatusError) -> str:
-        body = error.body if isinstance(error.body, dict) else {}
-        message = str(body.get("message") or error.message)
-        return self._redacted(f"HTTP {error.status_code}: {message}")[:_LONGEST_REASON]
-
     def _redacted(self, text: str) -> str:
         """The text without the key and the base URL's query, which some servers repeat."""
-        query = urlsplit(self.endpoint.url).query
-        text = text.replace(query, "[query]") if len(query) >= _SHORTEST_SECRET else text
-        return text.replace(self._key, "[key]") if len(self._key) >= _SHORTEST_SECRET else text
+        for secret, name in (*((query, "[query]") for query in self._queries), (self._key, "[key]")):
+            text = text.replace(secret, name) if len(secret) >= _SHORTEST_SECRET else text
+        return text
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

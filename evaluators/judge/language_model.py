@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import sys
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -68,6 +69,16 @@ class Plan:
     prompt_tokens: int
     most_completion_tokens: int
 
+    @classmethod
+    def of(cls, missing: Sequence[Request], n_stored: int) -> Plan:
+        """The plan for different requests without a reply, beside so many that have one."""
+        return cls(
+            requests=len(missing) + n_stored,
+            stored=n_stored,
+            prompt_tokens=sum(r.estimated_prompt_tokens() for r in missing),
+            most_completion_tokens=sum(r.sampling.max_tokens for r in missing),
+        )
+
     @property
     def calls(self) -> int:
         """The calls to make."""
@@ -116,13 +127,7 @@ class LanguageModel:
         """What :meth:`ask` would do; asks nothing."""
         unique = {r.key: r for r in requests}
         stored = self.store.endpoints(unique)
-        missing = [r for key, r in unique.items() if key not in stored]
-        return Plan(
-            requests=len(unique),
-            stored=len(stored),
-            prompt_tokens=sum(r.estimated_prompt_tokens() for r in missing),
-            most_completion_tokens=sum(r.sampling.max_tokens for r in missing),
-        )
+        return Plan.of([r for key, r in unique.items() if key not in stored], len(stored))
 
     def ask(
         self, requests: Sequence[Request], *, label: str = "asking", again: frozenset[str] = frozenset()
@@ -147,6 +152,9 @@ class LanguageModel:
             random.shuffle(missing)
         if missing:
             tally = Tally(total=len(unique), cached=len(outcomes))
+            if self.progress:
+                plan = Plan.of(missing, len(outcomes)).told(self.price)
+                print(f"{label} with {missing[0].model} at {self.endpoint.shown_url}: {plan}", file=sys.stderr)
             outcomes |= _run(self._ask_all(missing, label, tally, again))
         return [outcomes[r.key] for r in requests]
 
@@ -169,7 +177,7 @@ class LanguageModel:
         outcomes: dict[str, Outcome] = {}
         queue = iter(missing)
         if self._client is None:
-            # Imported here, since openai takes more than a second and most runs ask no model.
+            # Imported here, since aiohttp takes a while to load and most runs ask no model.
             from evaluators.judge.client import Client
 
             # The same for all that is asked here: a limit holds from one time to the next.
@@ -220,7 +228,7 @@ class LanguageModel:
             # A refusal of this one prompt is an answer; only silence and errors tell that the server is down.
             watch.saw(str(error) if isinstance(error, GaveUpError) else None)
             return Outcome(request, self.store, failure=str(error))
-        self.store.put(request, answer.sent, answer.response, self.endpoint.shown_url)
+        self.store.put(request, answer.sent, answer.response, client.shown_url)
         watch.saw(None)
         tally.done += 1
         tally.prompt_tokens += answer.reply.prompt_tokens

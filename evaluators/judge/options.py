@@ -37,7 +37,12 @@ def add_model_options(parser: Any, prefix: str, what: str) -> None:
     add("rpm", metavar="N", type=float, help="most requests a minute")
     add("tpm", metavar="N", type=float, help="most tokens a minute, estimated before each call")
     add("timeout", metavar="SECONDS", type=float, default=60.0, help="time limit of a call (%(default)s)")
-    add("price", metavar="IN,OUT", type=_price, help="price of a million prompt and completion tokens, for estimates")
+    add(
+        "price",
+        metavar="IN,OUT",
+        type=_price,
+        help="price of a million prompt tokens and of a million completion tokens, in any currency, for estimates",
+    )
     add(
         "temperature",
         metavar="T",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from dataclasses import dataclass
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+_SECONDS_PER_LINE = 30.0
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,16 @@ class Tally:
 
 
 class Bar:
-    """A progress bar on standard error: done, cached, failed, cost and time left; a context manager."""
+    """A progress bar on standard error: done, cached, failed, cost and time left; a context manager.
+
+    Where standard error is no terminal, a line every half minute in its place.
+    """
 
     def __init__(self, label: str, tally: Tally, price: Price | None, *, shown: bool = True) -> None:
-        self._tally, self._price = tally, price
+        self._label, self._tally, self._price = label, tally, price
+        console = Console(stderr=True)
+        self._in_lines = shown and not console.is_terminal
+        self._next_line = time.monotonic() + _SECONDS_PER_LINE
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=20),
@@ -61,8 +71,8 @@ class Bar:
             TextColumn("{task.fields[told]}"),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=not shown,
+            console=console,
+            disable=not shown or self._in_lines,
         )
         self._task = self._progress.add_task(label, total=self._calls(), told=self._told())
 
@@ -73,6 +83,7 @@ class Bar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._next_line = 0.0
         self.update()
         self._progress.stop()
 
@@ -80,6 +91,9 @@ class Bar:
         """Show the counts as they are now."""
         made = self._tally.done + self._tally.failed
         self._progress.update(self._task, total=self._calls(), completed=made, told=self._told())
+        if self._in_lines and time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + _SECONDS_PER_LINE
+            print(f"{self._label}: {made} of {self._calls()}, {self._told()}", file=sys.stderr)
 
     def _calls(self) -> int:
         # Calls answered from the store take no time: counting them would spoil the estimate of the time left. Their

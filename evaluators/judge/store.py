@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ STORE_VARIABLE = "MTEB_BEYOND_STORE"
 _VERSION = 1
 # Below SQLite's limit of bound values in every build.
 _KEYS_PER_QUERY = 500
+# Replies after which what was written ahead is copied into the file, and the pages after which SQLite itself does so.
+_REPLIES_PER_CHECKPOINT = 200
+_MOST_PAGES_AHEAD = 8000
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS reply (
     key TEXT NOT NULL,        -- SHA-256 of model, messages and sampling parameters
@@ -64,6 +68,9 @@ class Store:
             # Not before it is known to be ours: this changes the file.
             _patient("PRAGMA journal_mode=WAL", self._connection)
             self._connection.execute("PRAGMA synchronous=NORMAL")
+            self._connection.execute(f"PRAGMA wal_autocheckpoint={_MOST_PAGES_AHEAD}")
+        self._since_checkpoint = 0
+        self._checkpoint = threading.Thread()
 
     def _create(self, found: int) -> None:
         other = self._connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchone()
@@ -112,6 +119,11 @@ class Store:
         """
         with self._told():
             self._insert(request.key, sent, response, endpoint)
+        self._since_checkpoint += 1
+        if self._since_checkpoint >= _REPLIES_PER_CHECKPOINT and not self._checkpoint.is_alive():
+            self._since_checkpoint = 0
+            self._checkpoint = threading.Thread(target=_copy_into_file, args=(self.path,), name="store-checkpoint")
+            self._checkpoint.start()
 
     def put_pending(self, requests: Iterable[Request]) -> None:
         """Remember requests that were written to a batch file, so that its results can be read back."""
@@ -149,6 +161,8 @@ class Store:
 
     def close(self) -> None:
         """Close the file; the store cannot be used afterwards."""
+        if self._checkpoint.is_alive():
+            self._checkpoint.join()
         self._connection.close()
 
     @contextmanager
@@ -175,6 +189,22 @@ def _patient(change: str, connection: sqlite3.Connection) -> None:
         reraise=True,
     )
     retrying(connection.execute, change)
+
+
+def _copy_into_file(path: Path) -> None:
+    """Copy what was written ahead into the file proper, beside further writing.
+
+    What was committed is safe before that. SQLite would copy within a commit, and all calls would wait for the disk.
+    """
+    # If it fails, SQLite itself copies in the end, and tells what is wrong.
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)) as connection,
+    ):
+        connection.execute("PRAGMA synchronous=NORMAL")
+        # Again for what is written meanwhile: only where nothing is left does writing begin at the start again.
+        for _ in range(3):
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
 
 def _json(value: Mapping[str, Any]) -> str:

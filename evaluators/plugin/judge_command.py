@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mteb.cache import ResultCache
 
@@ -18,9 +18,9 @@ from evaluators.judge.options import add_judge_model_options, judge_settings
 from evaluators.plugin.agreement_command import add_agreement_command
 from evaluators.plugin.checks import shown
 from evaluators.plugin.judged import JUDGE_KEY, Judged, JudgedTask, check_share
-from evaluators.plugin.judged_runs import judged_pairs, judged_task, saved_predictions
+from evaluators.plugin.judged_runs import judged_pairs, judged_task, prediction_files, saved_predictions
 from evaluators.plugin.predictions import Predictions
-from evaluators.plugin.results import write_per_query
+from evaluators.plugin.results import SpecialScores, output_folder, write_per_query
 from evaluators.plugin.task import RECORD_KEY, SPLIT
 
 FACETS = "facets"
@@ -66,13 +66,18 @@ def add_judge_command(action: Any) -> None:
     command = action.add_parser(
         "judge", help="score saved predictions with a judge and merge the scores into the result files"
     )
-    command.add_argument("--task", metavar="TASK", help="a task that takes a judge, such as IFIRSample")
+    command.add_argument("--task", metavar="TASK", help="required: a task that takes a judge, such as IFIRSample")
     command.add_argument(
         "--predictions",
         metavar="FILE_OR_DIR",
-        help="a prediction file of mteb, or a folder with those of several models",
+        help="required: a prediction file of mteb, or a folder with those of several models",
     )
-    command.add_argument("--results", metavar="DIR", help="mteb's result folder, which has the models' results")
+    command.add_argument(
+        "--results",
+        metavar="DIR",
+        help="required unless --dry-run or --batch-out: the --output-folder of `mteb-beyond run`, whose result files "
+        "get the scores",
+    )
     add_judge_options(command)
     command.add_argument(
         "--dry-run", action="store_true", help="say how many calls it takes and what they cost, and stop"
@@ -89,24 +94,26 @@ def run_judge(args: argparse.Namespace) -> int:
         if getattr(args, name) is None:
             raise ValueError(f"judge needs --{name}")
     if args.results is None and not (args.dry_run or args.batch_out):
-        raise ValueError("judge needs --results, mteb's result folder whose files get the scores")
-    if args.results is not None and not Path(args.results).is_dir():
-        raise FileNotFoundError(f"--results {args.results} is no directory")
+        raise ValueError("judge needs --results, the --output-folder of the run whose result files get the scores")
+    # What can be told at once comes before the data, which may take minutes to load.
+    results = None if args.results is None else output_folder(Path(args.results).expanduser())
     task = judged_task(args.task)
     task.judge = judge = judge_of(args, type(task))
     task.most_unscored = args.most_unscored
     asks_model = args.dry_run or args.batch_out or args.batch_in
     if asks_model and not isinstance(judge, LLMJudge):
         raise ValueError(f"--judge {args.judge} asks no model: there is nothing to plan or to send in a batch")
+    files = prediction_files(task, Path(args.predictions).expanduser())
     task.load_data()
-    saved = saved_predictions(task, Path(args.predictions))
+    saved = saved_predictions(task, files)
+    places = [] if results is None else [_place(task, predictions, results) for predictions in saved]
     if asks_model:
         assert isinstance(judge, LLMJudge)
         _read_batches(judge, args.batch_in or ())
         if args.dry_run or args.batch_out:
             return _plan(task, judge, saved, args)
-    for predictions in saved:
-        _judge(task, predictions, Path(args.results))
+    for place in places:
+        _judge(task, place)
     return 0
 
 
@@ -135,17 +142,30 @@ def _read_batches(judge: LLMJudge, files: Sequence[str]) -> None:
             print(f"  written by another store: {shown(report.unknown)}")
 
 
-def _judge(task: JudgedTask, predictions: Predictions, results: Path) -> None:
-    """Judge one model's predictions and merge the scores into its result file."""
+class _Place(NamedTuple):
+    """One model's predictions, their scores without judge, and the result file that these made."""
+
+    predictions: Predictions
+    plain: SpecialScores
+    result: Path
+
+
+def _place(task: JudgedTask, predictions: Predictions, results: Path) -> _Place:
     assert task.data is not None
     plain = task.special_scores(predictions.run, task.data)
-    result = _result_file(task, predictions, results, plain.scores)
+    return _Place(predictions, plain, _result_file(task, predictions, results, plain.scores))
+
+
+def _judge(task: JudgedTask, place: _Place) -> None:
+    """Judge one model's predictions and merge the scores into its result file."""
+    assert task.data is not None
+    predictions, result = place.predictions, place.result
     task.report_folder = result.parent
     judged = task.judge_run(predictions.run, task.data)
     _merge(result, task, judged)
     table = task.per_query_file(predictions.path.parent)
     if table.is_file():
-        write_per_query(table, judged.beside(plain.per_query), task.provenance())
+        write_per_query(table, judged.beside(place.plain.per_query), task.provenance())
     print(f"{task.metadata.name}, {predictions.model['model_name']}: {_told(task, judged)} ({result})")
 
 

@@ -28,17 +28,26 @@ def judged_task(name: str) -> JudgedTask:
     return known[name]()
 
 
-def saved_predictions(task: JudgedTask, given: Path) -> list[Predictions]:
-    """A prediction file of the task, or all such files at or below a folder, each checked against the loaded data.
+def prediction_files(task: JudgedTask, given: Path) -> list[Path]:
+    """A prediction file of the task, or all such files at or below a folder.
 
     Raises:
         FileNotFoundError: if there is none.
-        ValueError: naming the file, if it cannot be read, lacks a query, or ranks documents that do not exist.
     """
-    assert task.data is not None
     files = [given] if given.is_file() else sorted(given.rglob(task.prediction_file_name))
     if not files:
         raise FileNotFoundError(f"no {task.prediction_file_name} at or below {given}")
+    return files
+
+
+def saved_predictions(task: JudgedTask, files: Sequence[Path]) -> list[Predictions]:
+    """The rankings of a task in prediction files, each checked against the task's loaded data.
+
+    Raises:
+        FileNotFoundError: if a file does not exist.
+        ValueError: naming the file, if it cannot be read, lacks a query, or ranks documents that do not exist.
+    """
+    assert task.data is not None
     queries, documents = set(task.data.queries["id"]), set(column(task.data.corpus, "id"))
     out = []
     for path in files:

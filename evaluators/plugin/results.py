@@ -42,6 +42,22 @@ class SpecialScores:
     per_query: dict[str, dict[str, Any]]
 
 
+def output_folder(folder: Path) -> Path:
+    """mteb's output folder, given itself or the folder ``results`` that mteb makes in it.
+
+    Raises:
+        FileNotFoundError: if it is neither.
+    """
+    if (folder / "results").is_dir():
+        return folder
+    if folder.is_dir() and folder.resolve().name == "results":
+        return folder.parent
+    raise FileNotFoundError(
+        f"{folder} is no result folder of mteb: there is no folder 'results' in it; name the --output-folder of "
+        "`mteb-beyond run` (`results` unless given)"
+    )
+
+
 def write_per_query(path: Path, rows: Mapping[str, Mapping[str, Any]], provenance: Mapping[str, Any]) -> None:
     """Write one row per query: ``query-id`` and the special scores; a value that a query lacks is null.
 

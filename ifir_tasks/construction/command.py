@@ -13,6 +13,7 @@ WAITING = 3
 def add_build_command(action: Any) -> None:
     """Add ``build`` to the sub-commands of ``mteb-beyond ifir``."""
     from evaluators.judge.options import add_model_options
+    from ifir_tasks.construction.domains import read_domains
     from ifir_tasks.construction.rating import N_EXAMPLES
     from ifir_tasks.construction.routes import ROUTES
 
@@ -35,9 +36,21 @@ def add_build_command(action: Any) -> None:
             metavar="PATH",
             help=f"{what} as in BEIR, {name}.parquet, or a dataset directory with either",
         )
-    command.add_argument("--domain", required=True, metavar="NAME", help="for instance finance; see --domains")
+    command.add_argument(
+        "--domain",
+        required=True,
+        metavar="NAME",
+        help=f"what experts of a field ask for: {', '.join(sorted(read_domains()))}, or one of --domains",
+    )
     command.add_argument("--out", required=True, type=Path, metavar="DIR", help="the dataset directory")
-    command.add_argument("--route", choices=ROUTES, default="levels", help="where instructions come from (%(default)s)")
+    command.add_argument(
+        "--route",
+        choices=ROUTES,
+        default="levels",
+        help="where instructions come from: levels: a language model, each level built on the one before; nfcorpus: a "
+        "language model, one instruction from the query's fields; fire: the context of a citation mark; cds: the "
+        "query's description, without a language model (%(default)s)",
+    )
     command.add_argument(
         "--domains", type=Path, metavar="PATH", help="further domains: a JSON file or a folder of them"
     )

@@ -9,7 +9,15 @@ from typing import Any
 import mteb
 from rich.console import Console
 
-from ifir_tasks.report.errors import Thresholds, analyse, read_rows, type_counts, write_csv
+from ifir_tasks.report.errors import (
+    SPECIALISED,
+    Thresholds,
+    analyse,
+    can_tell_rare_terms,
+    read_rows,
+    type_counts,
+    write_csv,
+)
 from ifir_tasks.report.layout import html_page, markdown, print_report
 from ifir_tasks.report.results import load_results
 from ifir_tasks.report.signs import length_rule
@@ -133,8 +141,11 @@ def _errors(args: argparse.Namespace) -> int:
     )
     for name, n in type_counts(found.low).items():
         print(f"  {n:4d} {name or 'without a strong sign'}")
-    if limits.rare * found.n_passages <= 1:
-        print(f"rare terms: with {found.n_passages} passages, only terms that occur in none are rare")
+    if not can_tell_rare_terms(found.n_passages, limits):
+        print(
+            f"rare terms are no sign here: {found.n_passages} passages are too few to tell them from ordinary words "
+            f"(--rare {limits.rare:g} needs more than {1 / limits.rare:.0f}), so {SPECIALISED!r} is not suggested"
+        )
     limit = "not known" if length.limit is None else str(length.limit)
     print(f"length in {length.unit}, limit of the model: {limit}")
     print(f"written: {out}; its types are suggestions, to be confirmed in the column confirmed_type")

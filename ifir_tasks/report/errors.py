@@ -23,6 +23,7 @@ from rich.progress import track
 from evaluators.plugin.checks import shown
 from evaluators.plugin.mteb_internals import document_texts
 from evaluators.plugin.results import read_provenance
+from evaluators.spreadsheet import escaped
 from ifir_tasks.ids import parse_query_id
 from ifir_tasks.report.signs import (
     LengthRule,
@@ -147,6 +148,11 @@ def analyse(
     return ErrorAnalysis(tuple(found), len(scored), len(rows) - len(scored), ndcg, instfol, signs.n_passages)
 
 
+def can_tell_rare_terms(n_passages: int, limits: Thresholds) -> bool:
+    """Whether a corpus is large enough to tell terms that are rare from ordinary ones that just do not occur in it."""
+    return limits.rare * n_passages > 1
+
+
 def _at_most(values: Sequence[float], quantile: float, given: float | None) -> float:
     """The highest value that counts as low; where all values are equal none is low."""
     if given is not None:
@@ -206,10 +212,9 @@ class _Signs:
             return LONG
         shares = {q: rare.share for q, rare in self.rare.items()}
         conditions = {q: float(n) for q, n in self.conditions.items()}
-        ranks = {
-            SPECIALISED: self._strength(shares, query, self.limits.least_rare_share),
-            CUSTOMISED: self._strength(conditions, query, self.limits.least_conditions),
-        }
+        ranks = {CUSTOMISED: self._strength(conditions, query, self.limits.least_conditions)}
+        if can_tell_rare_terms(self.n_passages, self.limits):
+            ranks[SPECIALISED] = self._strength(shares, query, self.limits.least_rare_share)
         strong = {name: rank for name, rank in ranks.items() if rank is not None}
         return max(strong, key=lambda name: strong[name]) if strong else ""
 
@@ -281,7 +286,11 @@ def write_csv(low: Iterable[LowInstruction], path: Path) -> None:
         writer = csv.DictWriter(handle, [field.name for field in fields(LowInstruction)])
         writer.writeheader()
         for entry in low:
-            writer.writerow({name: "" if value is None else value for name, value in asdict(entry).items()})
+            writer.writerow({name: _cell(value) for name, value in asdict(entry).items()})
+
+
+def _cell(value: Any) -> Any:
+    return escaped(value) if isinstance(value, str) else "" if value is None else value
 
 
 def type_counts(low: Iterable[LowInstruction]) -> dict[str, int]:

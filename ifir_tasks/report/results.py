@@ -12,6 +12,7 @@ from typing import Any
 from mteb.cache import ResultCache
 from mteb.results import TaskResult
 
+from evaluators.plugin.results import output_folder
 from evaluators.plugin.task import RECORD_KEY, SPLIT
 from ifir_tasks.report.published import SUBSET_TASK_NAMES
 
@@ -79,7 +80,7 @@ def load_results(folder: str | Path) -> Loaded:
         FileNotFoundError: if there is no such folder, or no IFIR result in it.
         ValueError: if a result file or a model's record cannot be read; the message names it.
     """
-    cache = ResultCache(_output_folder(Path(folder).expanduser()))
+    cache = ResultCache(output_folder(Path(folder).expanduser()))
     paths = cache.get_cache_paths(
         tasks=TASK_NAMES, require_model_meta=False, include_remote=False, load_experiments="match_name"
     )
@@ -105,16 +106,6 @@ def load_results(folder: str | Path) -> Loaded:
             notes.append(f"{task}: results come from different data revisions, {', '.join(sorted(found))}")
     models = [_model(place, found) for place, found in scores.items()]
     return Loaded(_labelled(models), tuple(dict.fromkeys(notes)))
-
-
-def _output_folder(folder: Path) -> Path:
-    if (folder / "results").is_dir():
-        return folder
-    if folder.is_dir() and folder.name == "results":
-        return folder.parent
-    raise FileNotFoundError(
-        f"{folder} has no folder 'results'; name the --output-folder of `mteb-beyond run`, where mteb puts it"
-    )
 
 
 def _read(path: Path) -> TaskResult:

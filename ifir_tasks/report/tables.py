@@ -191,7 +191,9 @@ def _lines_by_model(
     for model in models:
         yield Line(model.label)
         for measure in listed:
-            yield Line(f"  {measure.key}", tuple(value(model, measure, place) for place in places))
+            # Here scales meet in one table.
+            label = f"  {measure.key}{' x100' if measure.percent else ''}"
+            yield Line(label, tuple(value(model, measure, place) for place in places))
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------

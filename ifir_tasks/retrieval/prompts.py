@@ -74,18 +74,27 @@ class PromptFamily:
         return self.template.format(prompt=sentence) if sentence else ""
 
 
+def prompt_families() -> list[str]:
+    """The names that :func:`prompt_family` takes."""
+    return [*_content()["families"], NO_PROMPT]
+
+
 def prompt_family(name: str) -> PromptFamily:
-    """A family from the data file (``instructor``, ``e5-mistral``, ``gritlm``, ``default``), or ``none``.
+    """A family from the data file, or ``none``.
 
     Raises:
         ValueError: for an unknown name; the message lists the names.
     """
-    content: dict[str, Any] = json.loads(PROMPT_FILE.read_text(encoding="utf-8"))
+    content = _content()
     families, wordings = content["families"], content["wordings"]
     if name == NO_PROMPT:
         return PromptFamily(name, "{prompt}", {task: TaskPrompts("") for w in wordings.values() for task in w})
     if name not in families:
-        raise ValueError(f"unknown prompts {name!r}; choose from {', '.join([*families, NO_PROMPT])}")
+        raise ValueError(f"unknown prompts {name!r}; choose from {', '.join(prompt_families())}")
     wording = wordings[families[name]["wording"]]
     tasks = {task: TaskPrompts(found["query"], found["document"]) for task, found in wording.items()}
     return PromptFamily(name, families[name]["template"], tasks)
+
+
+def _content() -> dict[str, Any]:
+    return dict(json.loads(PROMPT_FILE.read_text(encoding="utf-8")))

@@ -154,7 +154,7 @@ def test_scores_by_hand(tmp_path: Path) -> None:
         "n_judgements_on_dropped_passages": 0,
     }
     assert scores["tied_top_share"] == 0.0
-    assert scores["mteb_beyond"]["metric_version"] == 1
+    assert scores["mteb_beyond"]["metric_version"] == 2
 
 
 def test_equal_scores_are_ordered_by_id_descending(tmp_path: Path) -> None:

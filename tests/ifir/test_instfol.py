@@ -412,7 +412,9 @@ def test_faults_change_no_score(server: LanguageModelServer, tmp_path: Path, dat
 # ---- after the fact ----------------------------------------------------------------------------------------------
 
 
-def test_judging_saved_predictions_gives_the_file_of_judging_at_once(tmp_path: Path, data: Path) -> None:
+def test_judging_saved_predictions_gives_the_file_of_judging_at_once(
+    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def file(folder: str) -> Path:
         return next((tmp_path / folder).rglob("IFIRSample.json"))
 
@@ -440,8 +442,13 @@ def test_judging_saved_predictions_gives_the_file_of_judging_at_once(tmp_path: P
                 patch.setenv("MTEB_BEYOND_STORE", str(tmp_path / "b.sqlite"))
                 assert cli.main([*arguments, "--dry-run"]) == 0
                 assert file("later").read_text() == before
+                capsys.readouterr()
                 assert cli.main(arguments) == 0
+                # Said before the first call, and at the end, also where standard error is a file.
+                said = capsys.readouterr().err
+                assert "0 already stored, 55 calls to make" in said and "judging: 55 of 55" in said
                 asked = len(server.counts.requests)
+                arguments[arguments.index("--results") + 1] += "/results"
                 assert cli.main(arguments) == 0
                 assert len(server.counts.requests) == asked == 110
     finally:
@@ -500,10 +507,11 @@ def test_predictions_that_do_not_belong_to_the_result_are_refused(tmp_path: Path
         ({"most_unscored": 5}, "must lie in 0..1"),
         ({"rubrics": "/nowhere"}, "does not exist"),
         ({"predictions": "/nowhere"}, "no IFIRSample_predictions.json"),
-        ({"results": "/nowhere"}, "is no directory"),
+        ({"results": "/nowhere"}, "no folder 'results' in it"),
     ],
 )
 def test_wrong_arguments_name_the_culprit(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+    (tmp_path / "results").mkdir()
     given = {"task": "IFIRSample", "predictions": tmp_path, "results": tmp_path, "judge": "m"} | changed
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         run_judge(arguments(**given))

@@ -162,7 +162,7 @@ ROWS = [row(b, 0.0, -0.5) if b in LOW else row(b, 0.5 + i / 100, i / 100) for i,
 
 
 def test_each_kind_gets_its_type(task: IFIRTask) -> None:
-    found = analyse(task, ROWS)
+    found = analyse(task, ROWS, thresholds=Thresholds(rare=0.1))
     assert {e.query_id: e.suggested_type for e in found.low} == {
         "long-v1": LONG,
         "special-v1": SPECIALISED,
@@ -180,6 +180,12 @@ def test_each_kind_gets_its_type(task: IFIRTask) -> None:
     assert {e.confirmed_type for e in found.low} == {""}
     assert (found.n_scored, found.n_unscored, found.n_passages) == (12, 0, 20)
     assert (found.ndcg_at_most, found.instfol_at_most) == (0.0, -0.5)
+
+
+def test_few_passages_cannot_tell_rare_terms(task: IFIRTask) -> None:
+    """With 20 passages and the line at one in 1,000, every word that does not happen to occur would be rare."""
+    found = analyse(task, ROWS)
+    assert {e.query_id: e.suggested_type for e in found.low}["special-v1"] == ""
 
 
 def test_the_models_limit_makes_a_text_long(task: IFIRTask) -> None:
@@ -279,7 +285,7 @@ def test_the_command_on_a_real_run(judged_sample: Path, tmp_path: Path, capsys: 
     low = table[(table[list(bounds.index)] <= bounds).all(axis=1)]
     written = pd.read_csv(out, keep_default_na=False)
     assert set(written["query_id"]) == set(low["query-id"]) and 0 < len(low) < len(table)
-    assert f"{len(low)} of 104 instructions" in told and "only terms that occur in none are rare" in told
+    assert f"{len(low)} of 104 instructions" in told and "324 passages are too few" in told
     assert "limit of the model: 256" in told and "suggestions, to be confirmed" in told
     assert set(written["confirmed_type"]) == {""}
     task = mteb.get_task("IFIRSample")

@@ -110,7 +110,7 @@ def test_what_was_not_judged_is_missing_and_said(tmp_path: Path) -> None:
     assert "1 of 7 results have no InstFol" in notes and "--judge MODEL" in notes
     assert "5 of 7 results were judged, but too many pairs lack a score" in notes
     (judging,) = found["Judging behind InstFol (the paper"].blocks
-    assert [line.label.strip() for line in judging.lines] == ["test/model", "n_judged", "n_unscored", "weighted"]
+    assert [line.label.strip() for line in judging.lines] == ["test/model", "n_judged", "n_unscored", "weighted x100"]
     assert judging.lines[1].values[:3] == (None, 40.0, 10.0)
     assert judging.lines[3].values[:3] == (None, 50.0, 100.0)
 
@@ -274,9 +274,9 @@ def test_the_sample_has_a_section_of_its_own(tmp_path: Path) -> None:
     assert section.title == "IFIRSample" and "not part of the paper" in section.notes[0]
     lines = {line.label.strip(): line for line in section.blocks[0].lines}
     assert lines["test/fixed-ranking"] == Line("test/fixed-ranking")
-    assert lines["ndcg_at_20"].values == lines["paper_ndcg_at_20"].values == (1.0,) * 4 + (None,)
+    assert lines["ndcg_at_20"].values == lines["paper_ndcg_at_20"].values == (1.0,) * 5
     # With the queries without levels, which count as a level of their own; the plain query already gets the best.
-    assert lines["instfol_at_20"].values == (0.0,) * 5
+    assert lines["instfol_at_20 x100"].values == (0.0,) * 5
     judged, unscored, weighted = section.blocks[1].lines[1:]
     assert judged.values[0] > 0 and (unscored.values, weighted.values) == ((0.0,), (0.0,))
     assert "Judged by FacetJudge: test/fixed-ranking." in section.notes

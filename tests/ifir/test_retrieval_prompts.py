@@ -19,11 +19,12 @@ from mteb.types import PromptType
 from sentence_transformers import SentenceTransformer
 
 import ifir_tasks
+from evaluators import cli
 from evaluators.plugin import evaluate, with_variant
 from evaluators.plugin.models import BM25
 from evaluators.plugin.mteb_internals import query_texts
 from ifir_tasks.retrieval import PromptFamily, TaskPrompts, hybrid, prompt_family, prompted, sliding_window
-from ifir_tasks.retrieval.prompts import PROMPT_FILE
+from ifir_tasks.retrieval.prompts import PROMPT_FILE, prompt_families
 
 FAMILIES = ("instructor", "e5-mistral", "gritlm", "default", "none")
 TASKS = {t.metadata.name for t in (*ifir_tasks.SUBSET_TASKS, ifir_tasks.IFIRSample)}
@@ -139,6 +140,13 @@ def test_the_file_says_which_prompt_is_the_paper_s() -> None:
     # Section 5.2, the one prompt that the paper prints, with its blank.
     assert instructor.rendered(sentence) == "Represent the science question for retrieval. "
     assert "project's own" in " ".join(content["about"])
+
+
+def test_the_command_names_the_families(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["ifir", "run", "--help"])
+    told = capsys.readouterr().out
+    assert set(prompt_families()) == set(FAMILIES) and all(name in told for name in FAMILIES)
 
 
 def test_templates() -> None:

@@ -338,7 +338,7 @@ def test_counts_of_the_bar_add_up(
     server.faults = only("text 3", "context_exceeded")
     judge.progress = True
     judge.ask([*asked, *asked])
-    assert "7/7 done 6, cached 2, failed 1" in capsys.readouterr().err
+    assert "7 of 7, done 6, cached 2, failed 1" in capsys.readouterr().err
 
 
 def test_asking_again_keeps_both(server: LanguageModelServer, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_the_bar_counts_what_another_process_stores(
     asking.progress = True
     outcomes = asking.ask(asked)
     assert [o.cached for o in outcomes].count(True) == 4 and len(server.counts.requests) == 5
-    assert "5/5 done 5, cached 4, failed 0" in capsys.readouterr().err
+    assert "5 of 5, done 5, cached 4, failed 0" in capsys.readouterr().err
 
 
 NOTEBOOK = """

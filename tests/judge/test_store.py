@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +90,39 @@ def test_two_stores_on_one_file(tmp_path: Path) -> None:
     keep(second, request("b"), "three")
     assert first.reply(request("a").key).text == "two" and len(first) == 2
     assert first.endpoints([request(c).key for c in "abc"]) == {request(c).key: URL for c in "ab"}
+
+
+KILLED = """
+import os, signal, sys
+from evaluators.judge import Request, Store
+store, text = Store(sys.argv[1]), '{"choices": [{"message": {"content": "%s"}}]}' % ("x" * 20_000)
+for i in range(int(sys.argv[2])):
+    request = Request("m", ({"role": "user", "content": str(i)},))
+    store.put(request, request.body(), text, "http://127.0.0.1:1/v1")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+# Two hundred start the copying into the file, which the kill then cuts off.
+@pytest.mark.parametrize("count", [3, 200, 205, 430])
+def test_a_kill_loses_no_reply(tmp_path: Path, count: int) -> None:
+    path = tmp_path / "s.sqlite"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(count)])
+    assert killed.returncode == -signal.SIGKILL
+    store = Store(path)
+    assert len(store) == count
+    assert store._connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_what_is_written_ahead_stays_small(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    for i in range(3000):
+        keep(store, request(str(i)), "x" * 20_000)
+    written, ahead = ((tmp_path / f"s.sqlite{end}").stat().st_size for end in ("", "-wal"))
+    # 8,000 pages of 4,096 bytes with 24 more for each; and what comes while the thread copies, here without a pause.
+    assert written > 20_000 * 1000 and ahead < 1.5 * 8000 * 4120
+    store.close()
+    assert len(Store(tmp_path / "s.sqlite")) == 3000
 
 
 def test_a_missing_reply_is_named(tmp_path: Path) -> None:
