@@ -79,7 +79,8 @@ def _run(parsed: argparse.Namespace) -> int:
             error, ValueError | KeyError | OSError | ModuleNotFoundError | StaleResultError | EndpointError
         )
         print(f"mteb-beyond: {'' if told else type(error).__name__ + ': '}{message}", file=sys.stderr)
-        print("(set MTEB_BEYOND_TRACEBACK=1 to see where this happened)", file=sys.stderr)
+        if not isinstance(error, FileNotFoundError | EndpointError | StaleResultError):
+            print("(set MTEB_BEYOND_TRACEBACK=1 to see where this happened)", file=sys.stderr)
         return 1
 
 
@@ -90,6 +91,7 @@ def _configure_logging() -> None:
     # Standard error, so that what a command prints can be piped.
     handler = RichHandler(console=Console(stderr=True), show_path=False, show_time=False)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG otherwise
 
 
 # ---- mteb's `run`, prepared ------------------------------------------------------------------------------------

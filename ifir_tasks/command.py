@@ -42,7 +42,12 @@ def _add_run(steps: Any) -> None:
         help="put the prompts of a model family before the queries: instructor, e5-mistral, gritlm, default, or none "
         "for empty ones",
     )
-    settings.add_argument("--bm25", action="store_true", help="join with BM25 by reciprocal ranks (table 8)")
+    settings.add_argument(
+        "--bm25",
+        action="store_true",
+        help="join with BM25 by reciprocal ranks (table 8); with the authors' weights this reorders the model's own 20 "
+        "best passages, so nDCG and MRR change and InstFol does not",
+    )
     add_judge_options(command.add_argument_group("judge"))
     command.set_defaults(func=_run)
 
@@ -78,6 +83,7 @@ def _run(args: argparse.Namespace) -> int:
         prediction_folder=folder,
         encode_kwargs={"batch_size": args.batch_size},
     )
+    print(f"{model.mteb_model_meta.name}, result files of mteb below {args.output_folder}/results")
     for done in result.task_results:
         scores = done.scores["test"][0]
         told = {k: scores[k] for k in ("ndcg_at_20", "paper_ndcg_at_20", IFIRTask.judged_score) if k in scores}

@@ -117,7 +117,7 @@ class Connection:
 
 def fault(error: Exception) -> str:
     """What went wrong with a connection, without the address's query and the headers that some errors hold."""
-    text = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+    text = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error).replace(" ssl:default", "")
     return " ".join(text.split()) or type(error).__name__
 
 

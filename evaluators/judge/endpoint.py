@@ -39,7 +39,8 @@ class Endpoint:
             characters a token, plus the longest reply.
         timeout: wall-clock limit of one attempt in seconds.
         attempts: how often a call that fails for a passing reason is tried.
-        backoff: seconds; the wait before attempt n+1 is drawn from 0..``backoff`` * 2^(n-1), unless the server names one.
+        backoff: seconds; the wait before attempt n+1 is drawn from 0..``backoff`` * 2^(n-1), unless the
+            server names one.
         longest_wait: a call is given up when the server asks to wait longer than this many seconds.
 
     Raises:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evaluators.judge.endpoint import CallFailedError, Endpoint, EndpointError, GaveUpError
-from evaluators.judge.progress import Bar, Price, Tally
+from evaluators.judge.progress import Bar, Price, Tally, money
 from evaluators.judge.reply import Reply
 from evaluators.judge.request import Request
 from evaluators.judge.store import Store
@@ -94,7 +94,7 @@ class Plan:
         if price is None:
             return text
         least, most = price.of(self.prompt_tokens, 0), price.of(self.prompt_tokens, self.most_completion_tokens)
-        return f"{text}; cost {least:.2f} (prompts alone) to {most:.2f} at most"
+        return f"{text}; cost {money(least)} (prompts alone) to {money(most)} at most"
 
 
 class LanguageModel:

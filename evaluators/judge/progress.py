@@ -25,6 +25,11 @@ class Price:
         return (prompt_tokens * self.per_million_prompt + completion_tokens * self.per_million_completion) / 1e6
 
 
+def money(amount: float) -> str:
+    """An amount with two decimals, or with two digits that are not 0 where it is small."""
+    return f"{amount:.2f}" if amount >= 0.1 or amount == 0 else f"{amount:.2g}"
+
+
 @dataclass
 class Tally:
     """Counts of a batch of calls.
@@ -106,4 +111,4 @@ class Bar:
         if self._price is None:
             return told
         expected = tally.expected(self._price)
-        return f"{told}, cost {tally.spent(self._price):.2f} of {'?' if expected is None else f'{expected:.2f}'}"
+        return f"{told}, cost {money(tally.spent(self._price))} of {'?' if expected is None else money(expected)}"

@@ -70,7 +70,6 @@ def demo(output: str, models: Sequence[str] | None) -> int:
     """Score models on the samples into ``output`` and print the table. Returns the exit code."""
     console = Console()
     logging.getLogger("mteb").setLevel(logging.ERROR)
-    logging.getLogger("bm25s").setLevel(logging.ERROR)
     os.environ.setdefault("DISABLE_TQDM", "1")  # read by bm25s, which has a bar for each step
     datasets.disable_progress_bars()  # one bar, over the tasks, is enough
     folder = Path(output)
@@ -92,7 +91,8 @@ def demo(output: str, models: Sequence[str] | None) -> int:
     console.print(
         "Chance: a random order. Cut: by the model's length limit, beyond which it can find nothing. GR@1: the group "
         "of look-alike tables was found; DS@1 = R@1 / GR@1: the right one within it. A few points of difference mean "
-        "nothing: IFIRSample has 104 instructed queries, FollowIRSample 24 pairs, TCRSample 30 queries."
+        "nothing: IFIRSample has 104 instructed queries, FollowIRSample 24 pairs, TCRSample 30 queries. Over levels, "
+        "nDCG is the mean of all instructed queries, InstFol the mean of the levels' means."
     )
     console.print(f"result files of mteb: {folder / 'results'}")
     console.print(f"predictions and per-query tables: {folder / 'predictions'}")

@@ -33,6 +33,8 @@ def tasks_for(target: str) -> list[BeyondTask]:
             task.data_path = path
             found.append(task)
     if not found:
+        if (path / "work" / "state.json").is_file():
+            raise ValueError(f"{path} holds an unfinished build: run the command that builds it again, to its end")
         what = "a dataset of no known family" if is_dataset_directory(path) else "no dataset in a known layout"
         raise ValueError(
             f"{path} holds {what}: expected corpus, queries and qrels as parquet with what the family adds (groups, "

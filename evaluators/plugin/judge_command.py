@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,9 +112,8 @@ def run_judge(args: argparse.Namespace) -> int:
         _read_batches(judge, args.batch_in or ())
         if args.dry_run or args.batch_out:
             return _plan(task, judge, saved, args)
-    for place in places:
-        _judge(task, place)
-    return 0
+    scored = [_judge(task, place) for place in places]
+    return 0 if all(scored) else 1
 
 
 def _plan(task: JudgedTask, judge: LLMJudge, saved: Sequence[Predictions], args: argparse.Namespace) -> int:
@@ -156,23 +155,39 @@ def _place(task: JudgedTask, predictions: Predictions, results: Path) -> _Place:
     return _Place(predictions, plain, _result_file(task, predictions, results, plain.scores))
 
 
-def _judge(task: JudgedTask, place: _Place) -> None:
-    """Judge one model's predictions and merge the scores into its result file."""
+def _judge(task: JudgedTask, place: _Place) -> bool:
+    """Judge one model's predictions and merge the scores into its result file; ``False`` if there is no score.
+
+    A judge that left too many pairs without score does not replace the scores of an earlier one.
+    """
     assert task.data is not None
     predictions, result = place.predictions, place.result
-    task.report_folder = result.parent
+    earlier = json.loads(result.read_text(encoding="utf-8"))["scores"][SPLIT][0]
     judged = task.judge_run(predictions.run, task.data)
+    score = judged.scores.get(task.judged_score)
+    counts = f"{judged.scores['n_judged']} judged, {judged.scores['n_unscored']} unscored"
+    name = f"{task.metadata.name}, {predictions.model['model_name']}"
+    if score is None and task.judged_score in earlier:
+        print(
+            f"{name}: {task.judged_score} withheld, {counts}; {result} keeps the scores of an earlier judge, "
+            f"{_judge_name(earlier)}"
+        )
+        return False
+    task.write_report(judged, result.parent)
     _merge(result, task, judged)
     table = task.per_query_file(predictions.path.parent)
     if table.is_file():
         write_per_query(table, judged.beside(place.plain.per_query), task.provenance())
-    print(f"{task.metadata.name}, {predictions.model['model_name']}: {_told(task, judged)} ({result})")
+    value = "withheld" if score is None else f"= {score:.4f}"
+    replaced = f", in place of those of {_judge_name(earlier)}" if task.judged_score in earlier else ""
+    now = _judge_name({RECORD_KEY: task.record()})
+    print(f"{name}: {task.judged_score} {value}, {counts}, judge {now}{replaced} ({result})")
+    return score is not None
 
 
-def _told(task: JudgedTask, judged: Judged) -> str:
-    score = judged.scores.get(task.judged_score)
-    value = "withheld" if score is None else f"{score:.4f}"
-    return f"{task.judged_score} = {value}, {judged.scores['n_judged']} judged, {judged.scores['n_unscored']} unscored"
+def _judge_name(scores: Mapping[str, Any]) -> str:
+    record = scores.get(RECORD_KEY, {}).get(JUDGE_KEY, {})
+    return str(record.get("model") or record.get("judge", "unknown"))
 
 
 def _result_file(task: JudgedTask, predictions: Predictions, results: Path, scores: dict[str, Any]) -> Path:
@@ -188,7 +203,8 @@ def _result_file(task: JudgedTask, predictions: Predictions, results: Path, scor
     if not candidates:
         raise FileNotFoundError(
             f"{predictions.path}: the model {model!r} at {revision!r} has no result {plain}; "
-            "run it first with --output-folder and --prediction-folder"
+            "run it first with --output-folder and --prediction-folder, or name the prediction folders of other models "
+            "in --predictions"
         )
     fitting = []
     for path in candidates:

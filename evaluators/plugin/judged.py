@@ -137,22 +137,25 @@ class JudgedTask(BeyondTask):
                 frequent(entry["reason"] for entry in missing),
             )
         scores, per_query = ({}, {}) if withheld else (dict(judged.scores), judged.per_query)
+        complete = Judged(scores | judged.counts(), per_query, judged.pairs, judged.judgements)
         if self.report_folder is not None:
-            self._write_report(judge, judged, missing, withheld)
-        return Judged(scores | judged.counts(), per_query, judged.pairs, judged.judgements)
+            self.write_report(complete, self.report_folder)
+        return complete
 
-    def _write_report(self, judge: Judge, judged: Judged, missing: Sequence[Mapping[str, str]], withheld: bool) -> None:
-        assert self.report_folder is not None
+    def write_report(self, judged: Judged, folder: Path) -> None:
+        """Write the record of a judging (:meth:`judge_run`) into a folder, as ``<task>.judge.yaml``."""
+        judge = self.active_judge()
+        assert judge is not None
         report = {
             "task": self.metadata.name,
             "dataset_revision": self.metadata.revision,
             **judge.record(),
             **judged.counts(),
-            "withheld": withheld,
-            "unscored": list(missing),
+            "withheld": self.judged_score not in judged.scores,
+            "unscored": unscored(judged.pairs, judged.judgements),
         }
-        self.report_folder.mkdir(parents=True, exist_ok=True)
-        path = self.report_folder / f"{self.metadata.name}.judge.yaml"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.metadata.name}.judge.yaml"
         path.write_text(yaml.safe_dump(report, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 

@@ -24,7 +24,9 @@ def add_build_command(action: Any) -> None:
             "Build an IFIR-style dataset from a retrieval set: instructions by a language model, level by level; a "
             "check of every relevant passage against each; sheets for experts; the dataset with its statistics; "
             "examples for a final check. Run it again with the same arguments: finished stages are skipped, and it "
-            "goes on as soon as the sheets in DIR/work are filled in. "
+            "goes on as soon as the sheets in DIR/work are filled in: `decision` for each instruction (accept, edit, "
+            "exclude) and each passage (accept the verdict, keep, exclude; a passage kept at a level must be kept at "
+            "those below), ratings 1 to 5. "
             f"Exit code {WAITING}: it waits for somebody."
         ),
     )

@@ -221,12 +221,16 @@ def _nested(
         for document in passages.get(levels[0].id, []):
             said = [decided[i.id, document] for i in levels]
             final = nested([verdict for verdict, _, _ in said])
-            for place, (instruction, (before, kept, number), after) in enumerate(zip(levels, said, final, strict=True)):
+            for instruction, (before, kept, number), after in zip(levels, said, final, strict=True):
                 lowered += after < before
                 if kept and after is not Verdict.KEPT:
-                    below = next(n for verdict, _, n in said[:place] if verdict is not Verdict.KEPT)
+                    at, below = next(
+                        (i.id, n) for i, (v, _, n) in zip(levels, said, strict=True) if v is not Verdict.KEPT
+                    )
                     faults.append(
-                        f"row {number}, column decision: keep, but at a lower level row {below} does not keep it"
+                        f"row {number}, column decision: passage {document!r} is kept for {instruction.id!r} but not "
+                        f"for {at!r} (row {below}), a level below: what is relevant at a level must be so "
+                        "at those below; keep it in both rows or in neither"
                     )
                 if after is Verdict.UNDECIDED:
                     out.undecided.append((instruction.id, document))
@@ -240,7 +244,9 @@ def unreviewed(reviews: Mapping[str, InstructionReview], rows: Sequence[Cells]) 
     """What still waits for somebody: ids of instructions without decision, of stale ones, and of passages."""
     return {
         "instructions without decision": [q for q, r in reviews.items() if not r.decision],
-        "stale instructions": [q for q, r in reviews.items() if r.stale and r.decision != "exclude"],
+        "stale instructions (a level below was changed since: check them and empty the cells in column stale)": [
+            q for q, r in reviews.items() if r.stale and r.decision != "exclude"
+        ],
         "passages without decision": [
             " ".join(PASSAGES.key_of(row))
             for row in rows

@@ -128,7 +128,7 @@ class Sheet:
 
 
 def numbered(rows: Sequence[Cells]) -> Iterator[tuple[int, Cells]]:
-    """The rows with their numbers in a spreadsheet, where the header is row 1."""
+    """The rows with their numbers in a spreadsheet, where the header is row 1 (a cell may have several lines)."""
     return enumerate(rows, 2)
 
 

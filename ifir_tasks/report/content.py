@@ -28,14 +28,19 @@ class OwnMeasure(NamedTuple):
 
 
 PAPER_NDCG = OwnMeasure("paper_ndcg_at_20", "nDCG@20 (0..1) as the authors' code computes it", "ndcg")
-NDCG = OwnMeasure("ndcg_at_20", "standard nDCG@20 (0..1)")
+NDCG = OwnMeasure("ndcg_at_20", "standard nDCG@20 (0..1), a mean over all instructed queries")
 PAPER_MRR = OwnMeasure("paper_mrr_at_20", "MRR@20 (0..1) as the authors' code computes it", "mrr")
 MRR = OwnMeasure("mrr_at_20", "standard MRR@20 (0..1)")
 PLAIN_NDCG = OwnMeasure("query_only_ndcg_at_20", "standard nDCG@20 (0..1) of the query without instruction")
 PAPER_INSTFOL = OwnMeasure(
     "paper_instfol_at_20", "InstFol@20 times 100, with the paper's maximum of 3 everywhere", "instfol", True
 )
-INSTFOL = OwnMeasure("instfol_at_20", "InstFol@20 times 100, with each rubric's own maximum", None, True)
+INSTFOL = OwnMeasure(
+    "instfol_at_20",
+    "InstFol@20 times 100, with each rubric's own maximum; over levels the mean of their means",
+    None,
+    True,
+)
 
 
 class Place(NamedTuple):

@@ -218,7 +218,7 @@ def test_decisions_that_contradict_each_other(review: Review) -> None:
     below = review.set(review.passages, "fin-01-v1", passage, decision="exclude")
     row = review.set(review.passages, "fin-01-v3", passage, decision="keep")
     with pytest.raises(
-        ValueError, match=f"row {row}, column decision: keep, but at a lower level row {below} does not keep it"
+        ValueError, match=f"row {row}, column decision: passage .* is kept for .* but not for .* .row {below}."
     ):
         review.run()
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from construction_sample import sample
 from fixed_ranking import FixedRanking, Run, scores_of
 
 from evaluators import cli
@@ -354,9 +355,23 @@ def llm_judge(server: LanguageModelServer, store: Path) -> LLMJudge:
 
 
 @pytest.fixture(scope="module")
-def two_runs() -> tuple[Run, Run]:
-    """Rankings of the sample by two retrievers that agree on most of what they find."""
-    task = mteb.get_task("IFIRSample")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample with two of the eight base queries of each domain: a quarter of the pairs to judge."""
+    folder = tmp_path_factory.mktemp("few")
+    bases = tuple(row["query-id"] for row in sample("base_queries") if row["query-id"].endswith(("-01", "-02")))
+    assert len(bases) == 10
+    configs = {"corpus": sample("corpus")}
+    for name in ("queries", "instruction", "qrels", "base_queries", "facets"):
+        key = "_id" if name == "queries" else "query-id"
+        configs[name] = [row for row in sample(name) if row[key].startswith(bases)]
+    write_dataset(folder, configs, Card("t", "t", "mit"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two_runs(few: Path) -> tuple[Run, Run]:
+    """Rankings by two retrievers that agree on most of what they find."""
+    task = task_on(few, None)
     task.load_data()
     facets = {(r["query-id"], r["corpus-id"]): r["score"] for r in task.data.side["facets"].to_pylist()}
     documents = list(task.data.corpus["id"])
@@ -372,13 +387,12 @@ def two_runs() -> tuple[Run, Run]:
 
 
 def test_two_retrievers_share_their_pairs(
-    server: LanguageModelServer, tmp_path: Path, two_runs: tuple[Run, Run]
+    server: LanguageModelServer, tmp_path: Path, few: Path, two_runs: tuple[Run, Run]
 ) -> None:
-    task = mteb.get_task("IFIRSample")
-    task.judge = llm_judge(server, tmp_path / "store.sqlite")
+    task = task_on(few, llm_judge(server, tmp_path / "store.sqlite"))
     first, second = (scores_of(task, FixedRanking(run)) for run in two_runs)
     asked = len(server.counts.requests)
-    naive = 2 * 104 * 2 * 20
+    naive = 2 * sum(not q.endswith("-og") for q in two_runs[0]) * 2 * 20
     different = {
         (q, d)
         for run in two_runs
@@ -390,8 +404,7 @@ def test_two_retrievers_share_their_pairs(
     assert asked == len(different) < naive / 2
     assert (first["n_unscored"], first["weighted"]) == (0, 1)
     # The plain run again, by another process: nothing is left to ask.
-    again = mteb.get_task("IFIRSample")
-    again.judge = llm_judge(server, tmp_path / "store.sqlite")
+    again = task_on(few, llm_judge(server, tmp_path / "store.sqlite"))
     assert scores_of(again, FixedRanking(two_runs[1])) == second
     assert len(server.counts.requests) == asked
 
@@ -451,6 +464,15 @@ def test_judging_saved_predictions_gives_the_file_of_judging_at_once(
                 arguments[arguments.index("--results") + 1] += "/results"
                 assert cli.main(arguments) == 0
                 assert len(server.counts.requests) == asked == 110
+                # A judge whose scores lie outside the scale: withheld, and the scores of the first one stay.
+                before_that = {p: p.read_bytes() for p in (tmp_path / "later").rglob("*") if p.is_file()}
+                server.scorer = lambda m: {"score": 9, "reason": "r"}
+                arguments[arguments.index("gpt-4o-mini")] = "another"
+                capsys.readouterr()
+                assert cli.main(arguments) == 1
+                said = capsys.readouterr().out
+                assert "withheld, 0 judged, 55 unscored" in said and "keeps the scores of an earlier judge, gpt" in said
+                assert {p: p.read_bytes() for p in (tmp_path / "later").rglob("*") if p.is_file()} == before_that
     finally:
         IFIRSample.data_path = None
     once, later = (json.loads(file(folder).read_text())["scores"]["test"][0] for folder in ("at once", "later"))
@@ -470,7 +492,10 @@ def arguments(**changed: Any) -> Any:
     return parser.parse_args(listed)
 
 
-def test_predictions_that_do_not_belong_to_the_result_are_refused(tmp_path: Path) -> None:
+def test_predictions_that_do_not_belong_to_the_result_are_refused(
+    few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(IFIRSample, "data_path", few)  # for the task that the command makes
     task = mteb.get_task("IFIRSample")
     task.load_data()
     documents = list(task.data.corpus["id"])

@@ -325,7 +325,7 @@ def test_plan_by_hand(server: LanguageModelServer, tmp_path: Path) -> None:
     # "text 1" has 6 characters: 2 tokens; three calls are left.
     assert plan == Plan(requests=4, stored=1, prompt_tokens=6, most_completion_tokens=300) and plan.calls == 3
     # 6 * 1000 / 1e6 = 0.006; 300 * 2000 / 1e6 = 0.6
-    assert "cost 0.01 (prompts alone) to 0.61 at most" in plan.told(Price(1000, 2000))
+    assert "cost 0.006 (prompts alone) to 0.61 at most" in plan.told(Price(1000, 2000))
     assert len(server.counts.requests) == 1
 
 
