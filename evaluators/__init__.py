@@ -4,6 +4,16 @@ What ties them to mteb (tasks, registration, command line) lives in :mod:`evalua
 here, so scoring a run that you already have needs nothing but numpy and pytrec_eval.
 """
 
+from evaluators.metrics.bootstrap import (
+    Bootstrapped,
+    Hits,
+    Interval,
+    SiblingBootstrap,
+    bootstrap_difference,
+    bootstrap_mean,
+    bootstrap_siblings,
+    p_null,
+)
 from evaluators.metrics.ifir import QueryMean, ifir_mrr, ifir_ndcg
 from evaluators.metrics.instfol import inst_fol, weighted_score
 from evaluators.metrics.pmrr import PMRR, p_mrr
@@ -12,13 +22,21 @@ from evaluators.metrics.siblings import SiblingQuery, sibling_queries, sibling_s
 
 __all__ = [
     "PMRR",
+    "Bootstrapped",
+    "Hits",
+    "Interval",
     "QueryMean",
     "Robustness",
+    "SiblingBootstrap",
     "SiblingQuery",
+    "bootstrap_difference",
+    "bootstrap_mean",
+    "bootstrap_siblings",
     "ifir_mrr",
     "ifir_ndcg",
     "inst_fol",
     "p_mrr",
+    "p_null",
     "robustness_at_k",
     "sibling_queries",
     "sibling_scores",

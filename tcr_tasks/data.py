@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,14 +111,16 @@ def read_own(directory: Path, fmt: TableFormat | None, part: str = "", *, publis
             problems.append(f"question {question.id!r}: its qrels {judged} are not its target {question.target!r}")
     problems += [f"question {key!r} has no group" for key in texts if key not in questions]
     problems += group_problems(questions.values(), {table.id for table in tables.values()})
-    problems += _text_problems(layout.corpus, tables)
+    printed = _printed(tables, problems)
+    if len(printed) == len(tables):
+        problems += _text_problems(layout.corpus, printed)
     if problems:
         raise DatasetError(str(directory), problems)
     kept = [q for q in questions.values() if not part or q.type == "EM"]
     if part:
         used = {table for q in kept for table in q.group}
         tables = {key: table for key, table in tables.items() if table.id in used}
-    data = _task_data(list(tables.values()), kept, fmt)
+    data = _task_data(list(tables.values()), kept, fmt, printed)
     if published:
         _compare_sizes(data, kept, part)
     return data
@@ -144,20 +146,22 @@ def _own_question(row: dict[str, Any], texts: dict[str, str], problems: list[str
     return Question(key, texts[key], str(row["question_type"]), row["target"], tuple(group), labels)
 
 
-def _text_problems(corpus: Dataset, tables: dict[str, Table]) -> list[str]:
-    """Where the stored corpus is not what its tables print in their own formats."""
-    stored = {i: (title, text) for i, title, text in zip(corpus["id"], corpus["title"], corpus["text"], strict=True)}
-    printed: dict[str, tuple[str, str]] = {}
-    problems: list[str] = []
+def _printed(tables: dict[str, Table], problems: list[str]) -> dict[str, str]:
+    """What the tables print in their own formats, by id, without those that cannot be read, which is a problem."""
+    printed: dict[str, str] = {}
     for table in tables.values():
         try:
-            printed[table.id] = ("", table.text())
+            printed[table.id] = table.text()
         except ValueError as error:
             problems.append(str(error))
-    other = sorted(i for i in printed.keys() | stored.keys() if printed.get(i) != stored.get(i))
-    if other and not problems:
-        problems.append(f"corpus: texts that differ, title included, from what their tables print: {shown(other)}")
-    return problems
+    return printed
+
+
+def _text_problems(corpus: Dataset, printed: dict[str, str]) -> list[str]:
+    """Where the stored corpus is not what its tables print in their own formats."""
+    stored = {i: (title, text) for i, title, text in zip(corpus["id"], corpus["title"], corpus["text"], strict=True)}
+    other = sorted(i for i in printed.keys() | stored.keys() if ("", printed.get(i)) != stored.get(i))
+    return [f"corpus: texts that differ, title included, from what their tables print: {shown(other)}"] if other else []
 
 
 def group_problems(questions: Collection[Question], documents: Collection[str]) -> list[str]:
@@ -250,14 +254,18 @@ def _question(entry: dict[str, Any], tables: dict[str, Table], problems: list[st
     return Question(name, text, str(entry.get("question_type")), corpus_id(f"{db_id}::{target[0]}"), ids, {})
 
 
-def _task_data(tables: list[Table], questions: list[Question], fmt: TableFormat | None) -> TaskData:
+def _task_data(
+    tables: list[Table], questions: list[Question], fmt: TableFormat | None, printed: Mapping[str, str] | None = None
+) -> TaskData:
+    """The data of a task; ``printed``: what tables print in their own formats, by id, as far as it is known."""
+    known = (printed or {}) if fmt is None else {}
     # By id, that is by hash: the order of files would put a group's target before its siblings.
     ordered = sorted(tables, key=lambda table: table.id)
     problems: list[str] = []
     texts = []
     for table in ordered:
         try:
-            texts.append(table.text(fmt))
+            texts.append(known[table.id] if table.id in known else table.text(fmt))
         except ValueError as error:
             problems.append(str(error))
     if problems:

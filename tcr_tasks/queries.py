@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -23,7 +23,8 @@ __all__ = ["Aggregate", "Condition", "Operator", "Query", "QuestionType"]
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 QuestionType = Literal["EM", "SF", "SA"]
-Aggregate = Literal["SUM", "AVG", "MIN", "MAX"]
+# COUNT is not among the paper's definitions (A.2), though F.1 names it.
+Aggregate = Literal["SUM", "AVG", "MIN", "MAX", "COUNT"]
 
 MAX_CONDITIONS = 3
 
@@ -43,7 +44,7 @@ _OPERATOR_WORDS = {
     ">": "is greater than",
     ">=": "is at least",
 }
-_AGGREGATE_WORDS = {"SUM": "sum", "AVG": "average", "MIN": "minimum", "MAX": "maximum"}
+_AGGREGATE_WORDS = {"SUM": "sum", "AVG": "average", "MIN": "minimum", "MAX": "maximum", "COUNT": "count"}
 
 # EM: the patterns of the released questions, of which the paper's F.1 lists the first four.
 _TEMPLATES: dict[str, tuple[str, ...]] = {
@@ -155,17 +156,35 @@ class Query:
         """The query in SQL, for SQLite and DuckDB alike.
 
         Columns must be checked beforehand: SQLite takes the quoted name of a column that does not exist for a
-        text. An SA query over no row gives one row with NULL.
+        text. An SA query over no row gives one row with NULL, COUNT included.
 
         Raises:
             ValueError: if the table's name is empty or holds a NUL.
         """
         _check_name("table", table)
-        target = _identifier(self.target)
-        selected = target if self.aggregate is None else f"{self.aggregate}({target})"
-        tests = [f"{_identifier(c.column)} {_sql_operator(c.operator)} {_literal(c.value)}" for c in self.conditions]
-        tests.append(f"{target} IS NOT NULL")
-        return f"SELECT {selected} FROM {_identifier(table)} WHERE {' AND '.join(tests)}"
+        selected = _identifier(self.target)
+        if self.aggregate is not None:
+            selected = f"{self.aggregate}({selected})"
+        if self.aggregate == "COUNT":
+            selected = f"NULLIF({selected}, 0)"
+        return f"SELECT {selected} FROM {_identifier(table)} WHERE {self.where()}"
+
+    def where(self, names: Mapping[str, str] | None = None) -> str:
+        """What SQL demands of a row that answers: the conditions, and a target that is not missing.
+
+        Args:
+            names: the names of the columns in the database, by their names here; default: the same.
+        """
+        renamed = names or {}
+        tests = [
+            f"{_identifier(renamed.get(c.column, c.column))} {_sql_operator(c.operator)} {_literal(c.value)}"
+            for c in self.conditions
+        ]
+        return " AND ".join([*tests, f"{_identifier(renamed.get(self.target, self.target))} IS NOT NULL"])
+
+    def templates(self) -> tuple[str, ...]:
+        """The patterns of the question's type, with ``{target}``, ``{conds}`` and, for SA, ``{agg}`` to fill in."""
+        return _TEMPLATES[self.question_type]
 
     def template(self, form: int) -> str:
         """The fixed pattern number ``form`` of the question's type: six for EM, four each for SF and SA.
@@ -201,21 +220,34 @@ class Query:
     def answer(self, frame: pd.DataFrame) -> list[str | int | float]:
         """The answer on a table: for EM and SF one value per matching row, in the table's order; for SA one value.
 
-        The list is empty if a column is missing or occurs twice, if no row matches, or if SUM or AVG finds no
-        number in the matching rows: then the table cannot answer.
+        The list is empty if a column is missing or occurs twice, if no row matches (a COUNT of 0 is no answer), or if
+        SUM or AVG finds a text in the matching rows: then the table cannot answer.
+        """
+        rows = self.rows(frame)
+        values = frame[self.target].tolist() if rows else []
+        return self.answer_from([values[row] for row in rows])
+
+    def rows(self, frame: pd.DataFrame) -> list[int]:
+        """The numbers of the rows, from 0, that meet the conditions and whose target is not missing.
+
+        None if a column is missing or occurs twice.
         """
         names = frame.columns.tolist()
         if any(names.count(column) != 1 for column in self.columns):
             return []
         cells = {column: frame[column].tolist() for column in self.columns}
-        rows = [
+        return [
             i
             for i in range(len(frame))
             if all(c.holds(cells[c.column][i]) for c in self.conditions) and not _is_missing(cells[self.target][i])
         ]
-        values = [cells[self.target][i] for i in rows]
+
+    def answer_from(self, values: list[Any]) -> list[str | int | float]:
+        """The answer, given the target's values in the rows that match, none of them missing."""
         if self.aggregate is None or not values:
             return values
+        if self.aggregate == "COUNT":
+            return [len(values)]
         if self.aggregate in ("SUM", "AVG") and not all(isinstance(v, int | float) for v in values):
             return []
         return [_aggregate(self.aggregate, values)]

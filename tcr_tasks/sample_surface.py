@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from tcr_tasks.surface import (
+    MONTHS,
+    date_long,
+    date_parts,
+    date_roman,
+    date_short,
+    date_slashes,
+    ordinal,
+    roman,
+    under_hundred,
+)
+
+__all__ = ["MONTHS", "NUMBER_KINDS", "Form", "Kind", "forms", "ordinal", "roman", "under_hundred", "year_words"]
+
 # date: 2012-11-19; month: the first day of it; hour: 2010-07-09 15:00; year and the three kinds of number as digits.
 Kind = Literal["date", "month", "hour", "year", "count", "small", "number", "text"]
 NUMBER_KINDS = ("year", "count", "small", "number")
-
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-_UNDER_TWENTY = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-_TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_ROMAN = (
-    *((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL")),
-    *((10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")),
-)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Form:
 def forms(kind: Kind, unit: str = "") -> list[Form]:
     """The forms of a kind of column; a form listed twice is drawn twice as often."""
     known: dict[Kind, list[Form]] = {
-        "date": [Form(f) for f in (str, _date_slashes, _date_short, _date_long, _date_roman)],
+        "date": [Form(f) for f in (str, date_slashes, date_short, date_long, date_roman)],
         "month": [Form(f) for f in (_month_iso, _month_short, _month_long, _month_roman, _month_digits)],
         "hour": [Form(f) for f in (str, _hour_slashes, _hour_short, _hour_long, _hour_roman)],
         "year": [Form(str), Form(_year_roman), Form(year_words)],
@@ -62,27 +62,6 @@ def forms(kind: Kind, unit: str = "") -> list[Form]:
     return found
 
 
-def roman(number: int) -> str:
-    """A positive whole number in Roman numerals: 1973 is MCMLXXIII."""
-    if number < 1:
-        raise ValueError(f"Roman numerals have no {number}")
-    out = ""
-    for value, letters in _ROMAN:
-        count, number = divmod(number, value)
-        out += letters * count
-    return out
-
-
-def under_hundred(number: int) -> str:
-    """0 to 99 in English words."""
-    if not 0 <= number < 100:
-        raise ValueError(f"{number} is not between 0 and 99")
-    if number < 20:
-        return _UNDER_TWENTY[number]
-    tens, ones = divmod(number, 10)
-    return _TENS[tens] + (f"-{_UNDER_TWENTY[ones]}" if ones else "")
-
-
 def year_words(text: str) -> str:
     """A year as it is read out: nineteen seventy-three, eighteen oh five, seventeen hundred, two thousand eight."""
     century, rest = divmod(int(text), 100)
@@ -93,59 +72,27 @@ def year_words(text: str) -> str:
     return f"{under_hundred(century)} {'oh ' if rest < 10 else ''}{under_hundred(rest)}"
 
 
-def ordinal(day: int) -> str:
-    """1st, 2nd, 3rd, 4th, 11th, 21st."""
-    suffix = "th" if 10 < day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
-    return f"{day}{suffix}"
-
-
-def _parts(text: str) -> tuple[int, int, int]:
-    year, month, day = text[:10].split("-")
-    return int(year), int(month), int(day)
-
-
-def _date_slashes(text: str) -> str:
-    year, month, day = _parts(text)
-    return f"{day}/{MONTHS[month - 1][:3]}/{year}"
-
-
-def _date_short(text: str) -> str:
-    year, month, day = _parts(text)
-    name = MONTHS[month - 1]
-    return f"{name if len(name) < 4 else name[:3] + '.'} {day}, {year}"
-
-
-def _date_long(text: str) -> str:
-    year, month, day = _parts(text)
-    return f"{MONTHS[month - 1]} {ordinal(day)}, {year}"
-
-
-def _date_roman(text: str) -> str:
-    year, month, day = _parts(text)
-    return f"{year}-{roman(month)}-{day}"
-
-
 def _month_iso(text: str) -> str:
     return text[:7]
 
 
 def _month_short(text: str) -> str:
-    year, month, _ = _parts(text)
+    year, month, _ = date_parts(text)
     return f"{MONTHS[month - 1][:3]}/{year}"
 
 
 def _month_long(text: str) -> str:
-    year, month, _ = _parts(text)
+    year, month, _ = date_parts(text)
     return f"{MONTHS[month - 1]} {year}"
 
 
 def _month_roman(text: str) -> str:
-    year, month, _ = _parts(text)
+    year, month, _ = date_parts(text)
     return f"{year}-{roman(month)}"
 
 
 def _month_digits(text: str) -> str:
-    year, month, _ = _parts(text)
+    year, month, _ = date_parts(text)
     return f"{month:02d}/{year}"
 
 
@@ -155,19 +102,19 @@ def _clock(text: str) -> str:
 
 
 def _hour_slashes(text: str) -> str:
-    return f"{_date_slashes(text)} {text[11:]}"
+    return f"{date_slashes(text)} {text[11:]}"
 
 
 def _hour_short(text: str) -> str:
-    return f"{_date_short(text)}, {text[11:]}"
+    return f"{date_short(text)}, {text[11:]}"
 
 
 def _hour_long(text: str) -> str:
-    return f"{_date_long(text)}, {_clock(text)}"
+    return f"{date_long(text)}, {_clock(text)}"
 
 
 def _hour_roman(text: str) -> str:
-    return f"{_date_roman(text)} {text[11:]}"
+    return f"{date_roman(text)} {text[11:]}"
 
 
 def _year_roman(text: str) -> str:

@@ -21,6 +21,7 @@ from evaluators.plugin.sources import Source, fetch_git_archive
 from evaluators.plugin.task import BeyondTask
 from tcr_tasks.data import Question, authors_patterns, group_problems, is_authors_layout, read_authors, read_own
 from tcr_tasks.serialize import TableFormat
+from tcr_tasks.statistics import interval_scores
 
 logger = logging.getLogger(__name__)
 
@@ -83,9 +84,11 @@ SAFE_SETTING = Setting(
 class TCRTask(BeyondTask):
     """TCR-Bench: one table can answer the question, its siblings look alike and cannot.
 
-    Main score R@1; beside it GR@k (was the group found?) and DS@1 (the target within the group), by question type.
+    Main score R@1; beside it GR@k (was the group found?) and DS@1 (the target within the group), by question type, and
+    how sure R@1, GR@1 and DS@1 are.
     """
 
+    metric_version = 2
     data_name = REPOSITORY.split("/")[-1]
     setting: ClassVar[Setting] = SETTINGS[0]
     task_options = (
@@ -148,6 +151,7 @@ class TCRTask(BeyondTask):
         scores = sibling_scores(run, targets, groups, K_VALUES, {q.id: q.type for q in questions})
         scores |= {f"chance_recall_at_{k}": min(k / len(data.corpus), 1.0) for k in K_VALUES}
         per_query = sibling_queries(run, targets, groups, K_VALUES)
+        scores |= interval_scores(per_query, questions, len(data.corpus))
         rows = {}
         for q in questions:
             found = per_query[q.id]

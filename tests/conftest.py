@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Each worker, and each process that it starts, has one core; torch would otherwise take all of them for itself.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+DEMO_WIDTH = "150"
 # Put before everything else on a child's path: it forbids and records every connection beyond this machine.
 SITE_CUSTOMIZE = """
 import os, socket
@@ -33,6 +40,13 @@ socket.getaddrinfo = _no_lookup
 """
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The demo first, whose one run is by far the longest step, and short files last: the workers end together."""
+    items.sort(
+        key=lambda item: ("demo_run" not in getattr(item, "fixturenames", ()), item.path.parent.name == "metrics")
+    )
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Converted corpora go to a temporary folder, not to the user's cache."""
@@ -53,6 +67,28 @@ def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.fixture(scope="session")
+def printed_tables() -> Callable[..., str]:
+    """``Table.text``, which remembers what it printed."""
+    from tcr_tasks.tables import Table
+
+    return functools.cache(Table.text)
+
+
+@pytest.fixture
+def tables_printed_once(printed_tables: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table is printed once in a session, not by every task that is loaded: a second for each load of the sample."""
+    from tcr_tasks.tables import Table
+
+    print_anew = Table.text
+
+    def text(table: Table, *fmt: Any) -> str:
+        # What a file holds may change.
+        return printed_tables(table, *fmt) if isinstance(table.csv, str) else print_anew(table, *fmt)
+
+    monkeypatch.setattr(Table, "text", text)
+
+
 @dataclass(frozen=True)
 class DemoRun:
     """What a run of ``mteb-beyond demo`` left behind."""
@@ -62,16 +98,16 @@ class DemoRun:
     connections: list[str]
 
 
-def run_demo(folder: Path, *arguments: str) -> DemoRun:
+def run_demo(folder: Path) -> DemoRun:
     """Run the demo in a process that cannot reach any network."""
     guard = folder.parent / f"{folder.name}-guard"
     guard.mkdir(exist_ok=True)
     (guard / "sitecustomize.py").write_text(SITE_CUSTOMIZE)
     log = guard / "connections.txt"
     path = os.pathsep.join([str(guard), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "PYTHONPATH": path, "CONNECTION_LOG": str(log), "COLUMNS": "150"}
+    environment = {**os.environ, "PYTHONPATH": path, "CONNECTION_LOG": str(log), "COLUMNS": DEMO_WIDTH}
     environment.pop("MTEB_BEYOND_DATA", None)
-    command = [str(Path(sys.executable).parent / "mteb-beyond"), "demo", "--output", str(folder), *arguments]
+    command = [str(Path(sys.executable).parent / "mteb-beyond"), "demo", "--output", str(folder)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return DemoRun(folder, done.stdout, log.read_text().splitlines() if log.exists() else [])

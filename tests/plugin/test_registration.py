@@ -13,7 +13,7 @@ import followir_tasks
 import ifir_tasks
 import tcr_tasks
 from evaluators.plugin import mteb_internals
-from evaluators.plugin.registry import SAMPLE_BENCHMARK, load_plugins, register, registered_tasks
+from evaluators.plugin.registry import load_plugins, register, registered_tasks
 
 SUBSETS = {
     "IFIR(InstFol)": {
@@ -114,18 +114,6 @@ def test_a_name_that_mteb_has_is_refused() -> None:
     assert mteb.get_task("NFCorpus").__class__.__name__ == "NFCorpus"
     with pytest.raises(ValueError, match="already has a benchmark named 'TCR-Bench'"):
         register((), [Benchmark(name="TCR-Bench", tasks=[])])
-
-
-def test_one_import_registers_one_package_and_the_samples_of_all() -> None:
-    code = (
-        "import ifir_tasks, mteb, sys\n"
-        "assert 'tcr_tasks' not in sys.modules\n"
-        "assert mteb.get_task('IFIRSample').metadata.name == 'IFIRSample'\n"
-        "try:\n    mteb.get_task('TCRSample')\nexcept KeyError:\n    pass\nelse:\n    raise SystemExit('registered?')\n"
-        f"names = sorted(t.metadata.name for t in mteb.get_benchmark({SAMPLE_BENCHMARK!r}).tasks)\n"
-        "assert names == ['FollowIRSample', 'IFIRSample', 'TCRSample'], names\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_metrics_import_neither_mteb_nor_torch() -> None:

@@ -6,6 +6,7 @@ import copy
 import json
 import logging
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,32 @@ from evaluators.plugin.running import StaleResultError, stale_reason
 from followir_tasks import FollowIRSample
 from tcr_tasks import TCRSample
 
+pytestmark = pytest.mark.usefixtures("tables_printed_once")
+
 
 @pytest.fixture(scope="module")
 def bm25() -> Any:
     return mteb.get_model(BM25)
+
+
+@pytest.fixture(scope="module")
+def result_of_bm25(bm25: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output folder of a run on TCRSample; tests change copies of it."""
+    folder = tmp_path_factory.mktemp("result")
+    evaluate(bm25, mteb.get_task("TCRSample"), output_folder=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def predictions_of_bm25(bm25: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The prediction folder of a run of mteb's own on TCRSample; tests change copies of it."""
+    folder = tmp_path_factory.mktemp("predictions")
+    mteb.evaluate(bm25, TCRSample(), cache=None, prediction_folder=folder)
+    return folder
+
+
+def copied(folder: Path, to: Path) -> Path:
+    return shutil.copytree(folder, to, dirs_exist_ok=True)
 
 
 @pytest.fixture
@@ -80,19 +103,19 @@ def drop_main_score(content: dict[str, Any]) -> None:
     ],
 )
 def test_stale_results_are_set_aside_and_run_again(
-    tmp_path: Path, bm25: Any, change: Any, reason: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, bm25: Any, result_of_bm25: Path, change: Any, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    first = evaluate(bm25, mteb.get_task("TCRSample"), output_folder=tmp_path)
-    (path,) = result_files(tmp_path)
+    (path,) = result_files(copied(result_of_bm25, tmp_path))
+    first = json.loads(path.read_text())
     edit(path, change)
     with pytest.raises(StaleResultError, match="forbids"):
         evaluate(bm25, mteb.get_task("TCRSample"), output_folder=tmp_path, overwrite_strategy="only-cache")
     with caplog.at_level(logging.WARNING):
         again = evaluate(bm25, mteb.get_task("TCRSample"), output_folder=tmp_path)
     assert reason in caplog.text
-    assert (
-        again.task_results[0].scores["test"][0]["recall_at_1"] == first.task_results[0].scores["test"][0]["recall_at_1"]
-    )
+    # Result files are rounded to six decimals.
+    expected = pytest.approx(first["scores"]["test"][0]["recall_at_1"], abs=1e-6)
+    assert again.task_results[0].scores["test"][0]["recall_at_1"] == expected
     kept = [p for p in result_files(tmp_path) if p != path]
     assert len(kept) == 1, "the old result must be kept"
     assert ".json.stale-" in kept[0].name
@@ -101,17 +124,18 @@ def test_stale_results_are_set_aside_and_run_again(
     assert len(ResultCache(tmp_path).load_results().model_results[0].task_results) == 1
 
 
-def test_a_result_that_holds_is_reused(tmp_path: Path, bm25: Any) -> None:
-    evaluate(bm25, mteb.get_task("TCRSample"), output_folder=tmp_path)
-    (path,) = result_files(tmp_path)
+def test_a_result_that_holds_is_reused(tmp_path: Path, bm25: Any, result_of_bm25: Path) -> None:
+    (path,) = result_files(copied(result_of_bm25, tmp_path))
     stamp = path.stat().st_mtime_ns
     evaluate(bm25, mteb.get_task("TCRSample"), output_folder=tmp_path)
     assert path.stat().st_mtime_ns == stamp
     assert result_files(tmp_path) == [path]
 
 
-def test_predictions_that_are_asked_for_are_written_though_a_result_exists(tmp_path: Path, bm25: Any) -> None:
-    evaluate(bm25, mteb.get_task("TCRSample"), output_folder=tmp_path / "r")
+def test_predictions_that_are_asked_for_are_written_though_a_result_exists(
+    tmp_path: Path, bm25: Any, result_of_bm25: Path
+) -> None:
+    copied(result_of_bm25, tmp_path / "r")
     evaluate(bm25, mteb.get_task("TCRSample"), output_folder=tmp_path / "r", prediction_folder=tmp_path / "p")
     folder = tmp_path / "p" / "mteb__baseline-bm25s" / "0_3_0"
     assert (folder / "TCRSample_predictions.json").is_file()
@@ -214,23 +238,22 @@ def test_a_variant_of_a_model_record_loads_the_same_model() -> None:
 
 
 def test_a_second_model_may_not_use_the_first_one_s_prediction_folder(
-    tmp_path: Path, bm25: Any, tiny_models: dict[str, Path]
+    tmp_path: Path, predictions_of_bm25: Path, tiny_models: dict[str, Path]
 ) -> None:
-    mteb.evaluate(bm25, TCRSample(), cache=None, prediction_folder=tmp_path)
+    copied(predictions_of_bm25, tmp_path)
     other = SentenceTransformer(str(tiny_models["SentenceTransformer"]), device="cpu")
     with pytest.raises(ValueError, match="need a folder of their own"):
         mteb.evaluate(other, TCRSample(), cache=None, prediction_folder=tmp_path)
 
 
 def test_reranking_another_model_s_predictions_is_a_variant(
-    tmp_path: Path, bm25: Any, tiny_models: dict[str, Path]
+    tmp_path: Path, predictions_of_bm25: Path, tiny_models: dict[str, Path]
 ) -> None:
     from evaluators.plugin import register_local_model
 
-    mteb.evaluate(bm25, TCRSample(), cache=None, prediction_folder=tmp_path)
     model = register_local_model(tiny_models["CrossEncoder"])
     task = TCRSample()
-    task.convert_to_reranking(tmp_path, top_k=5)
+    task.convert_to_reranking(predictions_of_bm25, top_k=5)
     found = evaluate(model, task, output_folder=tmp_path / "r", prediction_folder=tmp_path / "p")
     record = found.task_results[0].scores["test"][0]
     assert re.fullmatch(r"mteb/baseline-bm25s@0_3_0:5#[0-9a-f]{8}", record["mteb_beyond"]["options"]["first_stage"])
@@ -305,9 +328,10 @@ def test_hybrids_are_told_apart_by_parts_and_weights(tmp_path: Path, bm25: Any, 
     assert ours["ndcg_at_10"] != found[0.5, 0.5].task_results[0].scores["test"][0]["ndcg_at_10"]
 
 
-def test_first_stages_of_one_model_are_told_apart_by_their_candidates(tmp_path: Path, bm25: Any) -> None:
-    mteb.evaluate(bm25, TCRSample(), cache=None, prediction_folder=tmp_path)
-    path = tmp_path / "TCRSample_predictions.json"
+def test_first_stages_of_one_model_are_told_apart_by_their_candidates(
+    tmp_path: Path, predictions_of_bm25: Path
+) -> None:
+    path = copied(predictions_of_bm25, tmp_path) / "TCRSample_predictions.json"
 
     def name() -> str:
         task = TCRSample()
@@ -328,11 +352,10 @@ def test_first_stages_of_one_model_are_told_apart_by_their_candidates(tmp_path: 
         task.convert_to_reranking(tmp_path / "TCRBenchCSV_predictions.json")
 
 
-def test_a_setting_that_comes_too_late_is_refused(tmp_path: Path, bm25: Any) -> None:
-    mteb.evaluate(bm25, TCRSample(), cache=None, prediction_folder=tmp_path)
+def test_a_setting_that_comes_too_late_is_refused(tmp_path: Path, bm25: Any, predictions_of_bm25: Path) -> None:
     task = TCRSample()
     task.load_data()
-    task.first_stage_predictions = tmp_path
+    task.first_stage_predictions = predictions_of_bm25
     with pytest.raises(ValueError, match="unload_data"):
         evaluate(bm25, task, output_folder=tmp_path / "r")
     task.unload_data()
@@ -352,9 +375,8 @@ def test_predictions_of_other_data_are_replaced(tmp_path: Path, bm25: Any) -> No
     assert len(list((tmp_path / "r").rglob("*.stale-*"))) == 1
 
 
-def test_a_result_cut_short_is_set_aside(tmp_path: Path, bm25: Any) -> None:
-    evaluate(bm25, TCRSample(), output_folder=tmp_path)
-    (path,) = result_files(tmp_path)
+def test_a_result_cut_short_is_set_aside(tmp_path: Path, bm25: Any, result_of_bm25: Path) -> None:
+    (path,) = result_files(copied(result_of_bm25, tmp_path))
     for content in (path.read_text()[:200], "[]"):
         path.write_text(content)
         evaluate(bm25, TCRSample(), output_folder=tmp_path)

@@ -49,7 +49,7 @@ SA = Query("SA", (Condition("A", ">=", 5), Condition("B", ">=", 3)), "C", "AVG")
             lambda: Query("SA", SF.conditions, "c"),
             "an SA query needs an aggregate, one of SUM, AVG, MIN, MAX",
         ),
-        (lambda: Query("SA", SF.conditions, "c", "COUNT"), "not 'COUNT'"),  # type: ignore[arg-type]
+        (lambda: Query("SA", SF.conditions, "c", "MEDIAN"), "not 'MEDIAN'"),  # type: ignore[arg-type]
         (lambda: Query("SF", SF.conditions, "c", "SUM"), "an SF query has no aggregate, not 'SUM'"),
         (lambda: Query("EM", EM.conditions, "c", "MIN"), "an EM query has no aggregate, not 'MIN'"),
         (lambda: EM.template(6), "EM has the template forms 0 to 5, not 6"),
@@ -124,6 +124,9 @@ def test_sql_quotes_names_and_literals() -> None:
         'SELECT "from" FROM "my ""t" WHERE "se""lect" <> \'O\'\'Hare\' AND "n" > 0.5e0 AND "from" IS NOT NULL'
     )
     assert SA.sql("t") == 'SELECT AVG("C") FROM "t" WHERE "A" >= 5 AND "B" >= 3 AND "C" IS NOT NULL'
+    assert SA.where({"A": "c0", "C": 'c"1'}) == '"c0" >= 5 AND "B" >= 3 AND "c""1" IS NOT NULL'
+    count = Query("SA", SA.conditions, "C", "COUNT")
+    assert count.sql("t") == 'SELECT NULLIF(COUNT("C"), 0) FROM "t" WHERE "A" >= 5 AND "B" >= 3 AND "C" IS NOT NULL'
 
 
 # --- answers -----------------------------------------------------------------------------------------------------
@@ -147,6 +150,15 @@ def test_no_answer() -> None:
     assert Query("SA", (Condition("A", ">", 1),), "C", "SUM").answer(TABLE_5.assign(C=["x", "y"])) == []
     twice = pd.DataFrame([[5, 3, 4, 4]], columns=["A", "B", "C", "C"])
     assert SA.answer(twice) == []
+
+
+def test_count() -> None:
+    frame = pd.DataFrame({"a": [1, 2, 3, 4], "c": ["x", None, "x", "y"]})
+    count = Query("SA", (Condition("a", ">", 1),), "c", "COUNT")
+    assert count.answer(frame) == [2]  # rows 3 and 4: in row 2 the target is missing
+    assert Query("SA", (Condition("a", ">", 4),), "c", "COUNT").answer(frame) == []
+    assert count.template(0) == "What is the count of c when a > 1?"
+    assert count.sentential() == "The a is greater than 1. The count of c is?"
 
 
 def test_missing_values_neither_match_nor_answer() -> None:
@@ -181,7 +193,7 @@ def tables_and_queries(draw: st.DrawFn) -> tuple[dict[str, str], list[list[Any]]
         value = draw(TEXTS if types[column] == "VARCHAR" else INTEGERS | FLOATS)
         conditions.append(Condition(column, draw(st.sampled_from(operators[: 5 if i == 0 else None])), value))
     target = draw(st.sampled_from(names))
-    aggregates = [a for a in get_args(Aggregate) if types[target] != "VARCHAR" or a in ("MIN", "MAX")]
+    aggregates = [a for a in get_args(Aggregate) if types[target] != "VARCHAR" or a in ("MIN", "MAX", "COUNT")]
     aggregate: Aggregate | None = draw(st.sampled_from(aggregates)) if kind == "SA" else None
     return types, rows, Query(kind, tuple(conditions), target, aggregate)
 

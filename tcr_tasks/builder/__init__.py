@@ -1,0 +1,1 @@
+"""Builds a benchmark in the manner of TCR-Bench (appendix A of the paper) from anyone's tables."""

@@ -1,0 +1,170 @@
+"""Questions and headers in other words, by a language model (A.5.1 of the paper), with what can be checked checked."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluators.judge import LanguageModel, Prompt, Reply, Request, Sampling, read_prompt
+from evaluators.judge.reply import UnreadableReplyError
+from tcr_tasks.builder.generate import Planned
+from tcr_tasks.builder.sources import SourceTable
+
+FOLDER = Path(__file__).parent / "prompts"
+QUESTION, HEADERS = "question", "headers"
+FIELDS: Mapping[str, tuple[str, ...]] = {QUESTION: ("topic", "question", "values"), HEADERS: ("table", "columns")}
+_EXAMPLES = 4
+_LONGEST_HEADER = 60
+_HEADING = re.compile(r"^[\s*#>_]*question[\s*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How the language model is asked."""
+
+    language_model: LanguageModel
+    model: str
+    sampling: Sampling
+    prompts: Mapping[str, Prompt]
+
+    def request(self, name: str, **values: str) -> Request:
+        """The request that a prompt makes."""
+        return Request(self.model, self.prompts[name].messages(**values), self.sampling)
+
+    def settings(self) -> dict[str, Any]:
+        """What a reply depends on beside the data."""
+        return {
+            "model": self.model,
+            "sampling": {**asdict(self.sampling), "extra": dict(self.sampling.extra)},
+            "prompts": {name: prompt.version for name, prompt in self.prompts.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Paraphrased:
+    """What the model gave: texts by id, and how often it gave nothing usable, by reason."""
+
+    texts: Mapping[str, str]
+    problems: Counter[str]
+
+
+def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
+    """The prompts of the package, or those of the same name in the user's folder where it has them.
+
+    Raises:
+        FileNotFoundError: if there is no such folder, or it holds none of them.
+        ValueError: naming a file whose form or fields are others.
+    """
+    own = {name for name in FIELDS if folder is not None and (folder / f"{name}.txt").is_file()}
+    if folder is not None and not own:
+        raise FileNotFoundError(f"{folder} holds none of {', '.join(f'{name}.txt' for name in FIELDS)}")
+    return {
+        name: read_prompt((folder if folder and name in own else FOLDER) / f"{name}.txt", fields)
+        for name, fields in FIELDS.items()
+    }
+
+
+# --- questions ---------------------------------------------------------------------------------------------------
+
+
+def question_requests(asking: Asking, planned: Sequence[Planned], texts: Mapping[str, str]) -> list[Request]:
+    """One request for each question, whose text so far is in ``texts``."""
+    return [
+        asking.request(
+            QUESTION,
+            topic=p.source.name,
+            question=texts[p.id],
+            values="; ".join(str(c.value) for c in p.query.conditions),
+        )
+        for p in planned
+    ]
+
+
+def paraphrase_questions(asking: Asking, planned: Sequence[Planned], texts: Mapping[str, str]) -> Paraphrased:
+    """Every question in other words; one that lost a value of its conditions is no paraphrase."""
+    requests = question_requests(asking, planned, texts)
+    out: dict[str, str] = {}
+    problems: Counter[str] = Counter()
+    for p, outcome in zip(planned, asking.language_model.ask(requests, label="questions"), strict=True):
+        if outcome.reply is None:
+            problems["the call failed"] += 1
+            continue
+        try:
+            text = _question(outcome.reply)
+        except UnreadableReplyError:
+            problems["the reply holds no question"] += 1
+            continue
+        if all(_has(text, c.value) for c in p.query.conditions):
+            out[p.id] = text
+        else:
+            problems["the paraphrase lost a value"] += 1
+    return Paraphrased(out, problems)
+
+
+def _question(reply: Reply) -> str:
+    said = reply.said()
+    found = " ".join(_HEADING.split(said)[-1].split()).strip("*_ ")
+    if reply.finish_reason == "length" or not _HEADING.search(said) or not found:
+        raise UnreadableReplyError(f"the reply holds no complete question: {said[:80]!r}")
+    return found
+
+
+def _has(text: str, value: str | int | float) -> bool:
+    """Whether the value stands in the text by itself: 5 does not stand in 15."""
+    pattern = rf"(?<!\w){re.escape(str(value))}(?!\w)(?!\.\d)"
+    return re.search(pattern, text, re.IGNORECASE) is not None
+
+
+# --- headers -----------------------------------------------------------------------------------------------------
+
+
+def header_requests(asking: Asking, sources: Sequence[SourceTable]) -> list[Request]:
+    """One request for each table."""
+    return [asking.request(HEADERS, table=s.name, columns="\n".join(_described(s))) for s in sources]
+
+
+def paraphrase_headers(
+    asking: Asking, sources: Sequence[SourceTable]
+) -> tuple[dict[str, dict[str, tuple[str, ...]]], Counter[str]]:
+    """Other names of columns, by the table's place and the column's name, and what could not be used, by reason."""
+    out: dict[str, dict[str, tuple[str, ...]]] = {}
+    problems: Counter[str] = Counter()
+    outcomes = asking.language_model.ask(header_requests(asking, sources), label="headers")
+    for source, outcome in zip(sources, outcomes, strict=True):
+        try:
+            if outcome.reply is None:
+                raise UnreadableReplyError("the call failed")
+            out[source.place] = read_headers(outcome.reply.said(), [str(c) for c in source.frame.columns])
+        except UnreadableReplyError as error:
+            problems[str(error)] += 1
+            continue
+        problems["columns without another name"] += len(source.frame.columns) - len(out[source.place])
+    return out, problems
+
+
+def read_headers(reply: str, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The other names in a reply; a name that two columns would share, or that is a column's own, is left out."""
+    own = {column.casefold(): column for column in columns}
+    offered: dict[str, list[str]] = {}
+    for line in reply.splitlines():
+        name, colon, rest = line.strip(" *-").rpartition(": ") if ": " in line else ("", "", "")
+        column = own.get(name.strip("*_` ").casefold())
+        if colon and column is not None:
+            names = [" ".join(part.split()).strip("*_`\"'") for part in rest.split("|")]
+            offered[column] = [n for n in dict.fromkeys(names) if 0 < len(n) <= _LONGEST_HEADER]
+    uses = Counter(name.casefold() for names in offered.values() for name in names)
+    taken = own.keys() | {name for name, n in uses.items() if n > 1}
+    free = {column: tuple(n for n in names if n.casefold() not in taken) for column, names in offered.items()}
+    return {column: names for column, names in free.items() if names}
+
+
+def _described(source: SourceTable) -> list[str]:
+    lines = []
+    for column in source.frame.columns:
+        values = list(dict.fromkeys(str(v)[:40] for v in source.frame[column].dropna().head(200)))[:_EXAMPLES]
+        lines.append(f"{column}: for instance {', '.join(values)}")
+    return lines

@@ -1,0 +1,95 @@
+"""What a build made, dropped and why, as JSON and as Markdown."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tabulate import tabulate
+
+from tcr_tasks.builder.assembly import Assembled
+from tcr_tasks.builder.generate import Planned
+from tcr_tasks.builder.length import Budget
+from tcr_tasks.builder.sources import Skipped, SourceTable
+
+_LONGEST_LIST = 200
+
+
+def sources_part(sources: Sequence[SourceTable], skipped: Sequence[Skipped]) -> dict[str, Any]:
+    """Databases, tables, rows, and everything that is not used."""
+    return {
+        "n_databases": len({s.db_id for s in sources}),
+        "n_tables": len(sources),
+        "n_rows": sum(s.n_rows for s in sources),
+        "n_rows_used": sum(len(s.frame) for s in sources),
+        "skipped": [{"place": s.place, "reason": s.reason} for s in skipped],
+    }
+
+
+def by_type(planned: Sequence[Planned]) -> dict[str, int]:
+    """How many questions of each type."""
+    counts = Counter(p.query.question_type for p in planned)
+    return {t: counts[t] for t in ("EM", "SF", "SA") if counts[t]}
+
+
+def size_part(assembled: Assembled, budget: Budget | None) -> dict[str, Any]:
+    """Questions, tables, group sizes, strategies and lengths of what is written."""
+    sizes = [len(keys) for keys in assembled.groups.values()]
+    tokens = [table.tokens for table in assembled.tables.values()]
+    strategies = Counter(table.strategy for table in assembled.tables.values())
+    out: dict[str, Any] = {
+        "n_questions": len(assembled.planned),
+        "by_type": by_type(assembled.planned),
+        "aggregates": dict(sorted(Counter(p.query.aggregate for p in assembled.planned if p.query.aggregate).items())),
+        "conditions": dict(sorted(Counter(str(len(p.query.conditions)) for p in assembled.planned).items())),
+        "n_tables": len(assembled.tables),
+        "group_sizes": {str(size): n for size, n in sorted(Counter(sizes).items())},
+        "chance_ds_at_1": statistics.fmean(1 / size for size in sizes) if sizes else None,
+        "strategies": dict(sorted(strategies.items())),
+        "formats": dict(sorted(Counter(str(t.format) for t in assembled.tables.values()).items())),
+        "tokens": {"min": min(tokens), "median": statistics.median(tokens), "max": max(tokens)} if tokens else None,
+        "n_tables_with_lost_values": sum(bool(table.lost) for table in assembled.tables.values()),
+        "n_tables_with_shifted_numbers": sum(bool(table.notes) for table in assembled.tables.values()),
+    }
+    if budget is not None:
+        out["n_tables_outside_budget"] = sum(not budget.holds(n) for n in tokens)
+    return out
+
+
+def notes_part(assembled: Assembled) -> dict[str, list[str]]:
+    """What a prompt with a table must tell of shifted numbers, by the table's key."""
+    return {key: list(table.notes) for key, table in assembled.tables.items() if table.notes}
+
+
+def markdown(report: Mapping[str, Any]) -> str:
+    """The report as tables."""
+    parts = [f"# {report['title']}"]
+    for name, part in report.items():
+        if name in ("title", "prompt_notes"):
+            continue
+        parts.append(f"## {name.replace('_', ' ')}")
+        if isinstance(part, Mapping):
+            plain = [[key.replace("_", " "), _told(value)] for key, value in part.items() if key != "skipped"]
+            parts.append(tabulate(plain, ["", ""], tablefmt="github", disable_numparse=True))
+            if part.get("skipped"):
+                rows = [[_cell(s["place"]), _cell(s["reason"])] for s in part["skipped"][:_LONGEST_LIST]]
+                parts.append(tabulate(rows, ["not used", "why"], tablefmt="github", disable_numparse=True))
+                if len(part["skipped"]) > _LONGEST_LIST:
+                    parts.append(f"... and {len(part['skipped']) - _LONGEST_LIST} more, see report.json")
+        else:
+            parts.append(_told(part))
+    return "\n\n".join(parts) + "\n"
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return _cell("; ".join(f"{key}: {_told(item)}" for key, item in value.items())) or "none"
+    if isinstance(value, list):
+        return _cell("; ".join(map(str, value))) or "none"
+    return _cell(f"{value:.3f}" if isinstance(value, float) else str(value))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,157 @@
+"""The sheet for a person: every question's wording, and the tables of other groups that may answer it, too (A.7)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evaluators.plugin.checks import DatasetError
+from evaluators.spreadsheet import escaped, unescaped
+from tcr_tasks.builder.files import write_text
+from tcr_tasks.builder.output import BuiltQuestion, BuiltTable
+from tcr_tasks.builder.signals import Candidate
+
+WRITTEN = ("question", "row", "table", "signals", "text", "meaning")
+FILLED = ("decision", "rewrite", "comment")
+WORDING, TABLE = "wording", "table"
+DECISIONS = {WORDING: ("keep", "drop", "rewrite"), TABLE: ("keep", "drop")}
+_LINES = 4
+_LONGEST = 600
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What a person decided.
+
+    Attributes:
+        rewritten: new wording by question.
+        rejected: questions whose wording is wrong.
+        ambiguous: questions that a table of another group answers, too.
+        kept: rows that were looked at and found right.
+        open: rows without a decision.
+        unknown: rows of questions or tables that are not there any more.
+    """
+
+    rewritten: Mapping[str, str] = field(default_factory=dict)
+    rejected: frozenset[str] = frozenset()
+    ambiguous: frozenset[str] = frozenset()
+    kept: int = 0
+    open: int = 0
+    unknown: int = 0
+
+
+def write_review(
+    path: Path,
+    questions: Sequence[BuiltQuestion],
+    tables: Sequence[BuiltTable],
+    found: Sequence[Candidate],
+    said: Mapping[tuple[str, str, str, str], Mapping[str, str]],
+) -> None:
+    """Write the sheet, with what was said before about rows that are still the same.
+
+    Args:
+        path: of the CSV file; UTF-8 with a byte order mark, as spreadsheets like it.
+        questions, tables, found: what is to be looked at.
+        said: from :func:`read_sheet`.
+    """
+    by_key = {table.key: table for table in tables}
+    of_question: dict[str, list[Candidate]] = {}
+    for candidate in found:
+        of_question.setdefault(candidate.question, []).append(candidate)
+    rows = []
+    for question in questions:
+        meaning = question.query.sql(by_key[question.target_key].table_name)
+        rows.append([question.id, WORDING, question.target_key, "", question.text, meaning])
+        for candidate in of_question.get(question.id, []):
+            told = ", ".join(f"{name} {rank}" for name, rank in candidate.ranks.items())
+            rows.append([question.id, TABLE, candidate.table, told, _excerpt(by_key[candidate.table]), meaning])
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow([*WRITTEN, *FILLED])
+    for row in rows:
+        before = said.get((row[0], row[1], row[2], row[4]), {})
+        writer.writerow([escaped(cell) for cell in (*row, *(before.get(column, "") for column in FILLED))])
+    write_text(path, out.getvalue(), encoding="utf-8-sig")
+
+
+def read_sheet(path: Path) -> list[dict[str, str]]:
+    """The rows of a sheet as a person left them.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        DatasetError: if it is no such sheet.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no review file {path}")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        header = text.partition("\n")[0]
+        delimiter = max(",;\t", key=header.count)
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        missing = [c for c in (*WRITTEN, *FILLED) if c not in (reader.fieldnames or ())]
+        if missing:
+            raise DatasetError(str(path), [f"row 1: the columns {', '.join(missing)} are missing"])
+        return [{c: unescaped(row[c] or "") for c in (*WRITTEN, *FILLED)} for row in reader]
+    except UnicodeDecodeError as error:
+        raise DatasetError(str(path), [f"it is not UTF-8 ({error}); save it as 'CSV UTF-8'"]) from error
+    except csv.Error as error:
+        raise DatasetError(str(path), [f"it is not CSV: {error}"]) from error
+
+
+def said_by(rows: Sequence[Mapping[str, str]]) -> dict[tuple[str, str, str, str], Mapping[str, str]]:
+    """What was said, by question, kind of row, table and text: it holds for as long as these are the same."""
+    return {(row["question"], row["row"], row["table"], row["text"]): row for row in rows}
+
+
+def decide(path: Path, rows: Sequence[Mapping[str, str]], questions: Mapping[str, str]) -> Decisions:
+    """What the rows of a sheet come to.
+
+    Args:
+        path: for messages.
+        rows: from :func:`read_sheet`.
+        questions: the text of every question that there is now, by id. What was said about another text is void, and
+            counted as unknown.
+
+    Raises:
+        DatasetError: naming row and column of every fault.
+    """
+    faults: list[str] = []
+    counts: Counter[str] = Counter()
+    rewritten: dict[str, str] = {}
+    rejected: set[str] = set()
+    ambiguous: set[str] = set()
+    for number, row in enumerate(rows, 2):
+        allowed = DECISIONS.get(row["row"])
+        decision = row["decision"].strip().lower()
+        if allowed is None:
+            faults.append(f"row {number}, column row: {row['row']!r} is neither {WORDING} nor {TABLE}")
+        elif decision and decision not in allowed:
+            faults.append(f"row {number}, column decision: {row['decision']!r} is none of {', '.join(allowed)}")
+        elif decision == "rewrite" and not row["rewrite"].strip():
+            faults.append(f"row {number}, column rewrite: it is empty, and the decision is to rewrite")
+        elif decision != "rewrite" and row["rewrite"].strip():
+            faults.append(f"row {number}, column decision: it must be rewrite, since there is a text in column rewrite")
+        elif not decision:
+            counts["open"] += 1
+        elif row["question"] not in questions or (row["row"] == WORDING and row["text"] != questions[row["question"]]):
+            counts["unknown"] += 1
+        elif decision == "rewrite":
+            rewritten[row["question"]] = " ".join(row["rewrite"].split())
+        elif decision == "drop":
+            (rejected if row["row"] == WORDING else ambiguous).add(row["question"])
+        else:
+            counts["kept"] += 1
+    if faults:
+        raise DatasetError(str(path), faults)
+    return Decisions(
+        rewritten, frozenset(rejected), frozenset(ambiguous), counts["kept"], counts["open"], counts["unknown"]
+    )
+
+
+def _excerpt(table: BuiltTable) -> str:
+    lines = table.csv.splitlines()[: _LINES + 1]
+    return "\n".join(lines)[:_LONGEST]

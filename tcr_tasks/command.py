@@ -1,0 +1,18 @@
+"""`mteb-beyond tcr`: build a benchmark from tables, diagnose a retriever, compare two runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcr_tasks.builder.command import add_build_command
+from tcr_tasks.compare import add_compare_command
+from tcr_tasks.diagnostics.command import add_diagnose_command
+
+
+def add_commands(action: Any) -> None:
+    """Add ``mteb-beyond tcr`` with its sub-commands."""
+    command = action.add_parser("tcr", help="TCR-Bench: build it from any tables, diagnose a retriever, compare runs")
+    steps = command.add_subparsers(required=True, metavar="STEP")
+    add_build_command(steps)
+    add_diagnose_command(steps)
+    add_compare_command(steps)

@@ -1,0 +1,275 @@
+"""`mteb-beyond tcr compare`: two runs of the same questions, compared in pairs (the shape of the paper's Table 43)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tabulate import tabulate
+
+from evaluators.metrics.bootstrap import (
+    RESAMPLES,
+    SEED,
+    Bootstrapped,
+    Hits,
+    SiblingBootstrap,
+    bootstrap_difference,
+    bootstrap_siblings,
+)
+from evaluators.plugin.checks import shown
+from evaluators.plugin.predictions import read_predictions
+from evaluators.plugin.results import read_provenance
+from evaluators.plugin.task import SPLIT
+
+_SUFFIX = "_per_query.parquet"
+_QUERY, _TARGET_HIT, _GROUP_HIT = "query-id", "recall_at_1", "gr_at_1"
+_WRITTEN_BY = "`mteb-beyond run --prediction-folder DIR` writes it"
+
+
+@dataclass(frozen=True)
+class QueryTable:
+    """What a run scored per query on one task.
+
+    Attributes:
+        path: the table.
+        task: name of the task.
+        model: name of the model; "unknown model" where no saved predictions beside the table tell.
+        revision: revision of the data.
+        metric_version: version of the metrics that scored it; ``None`` if the table does not say.
+        hits: query id -> (target at rank 1, group at rank 1), each 0 or 1.
+    """
+
+    path: Path
+    task: str
+    model: str
+    revision: str
+    metric_version: int | None
+    hits: Mapping[str, tuple[float, float]]
+
+    def in_order(self, queries: Sequence[str]) -> Hits:
+        """The hits of the named queries."""
+        return Hits([self.hits[q][0] for q in queries], [self.hits[q][1] for q in queries])
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------
+
+
+def find_tables(place: Path, task: str | None = None) -> dict[str, Path]:
+    """The tables per query of TCR tasks that one run left behind, by the task's name.
+
+    Args:
+        place: a table, or a folder at or below which one run's tables lie, those of other kinds of task among them.
+        task: only this task's table.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        ValueError: if there are several of one task, or the file is no such table.
+    """
+    if place.is_file():
+        name = place.name.removesuffix(_SUFFIX)
+        if name == place.name or not _is_sibling_table(place):
+            raise ValueError(f"{place} is no table of a TCR task's scores per query (<task>{_SUFFIX}); {_WRITTEN_BY}")
+        if task not in (None, name):
+            raise ValueError(f"{place} is a table of {name}, not of {task}")
+        return {name: place}
+    found: dict[str, list[Path]] = {}
+    for path in sorted(place.rglob(f"{task or '*'}{_SUFFIX}")):
+        if _is_sibling_table(path):
+            found.setdefault(path.name.removesuffix(_SUFFIX), []).append(path)
+    if not found:
+        raise FileNotFoundError(f"no {task or '<task>'}{_SUFFIX} of a TCR task at or below {place}; {_WRITTEN_BY}")
+    for name, paths in found.items():
+        if len(paths) > 1:
+            listed = "\n  ".join(str(path.parent) for path in paths)
+            raise ValueError(f"{place} holds several runs' tables {name}{_SUFFIX}; name one of\n  {listed}")
+    return {name: paths[0] for name, paths in found.items()}
+
+
+def _is_sibling_table(path: Path) -> bool:
+    try:
+        names = set(pq.read_schema(path).names)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ValueError(f"{path} cannot be read as parquet: {error}; remove it and run again") from error
+    return {_QUERY, _TARGET_HIT, _GROUP_HIT} <= names
+
+
+def read_table(path: Path) -> QueryTable:
+    """Read a table per query that a TCR task wrote.
+
+    Raises:
+        ValueError: naming the file and the query, if it does not say on which data it was made, holds a query twice, or
+            lacks an outcome.
+    """
+    provenance = read_provenance(path)
+    if not isinstance(provenance.get("revision"), str):
+        raise ValueError(f"{path} does not say on which data it was made; run the model again: {_WRITTEN_BY}")
+    rows = pq.read_table(path, columns=[_QUERY, _TARGET_HIT, _GROUP_HIT]).to_pylist()
+    hits: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        query, target, group = row[_QUERY], row[_TARGET_HIT], row[_GROUP_HIT]
+        if query in hits:
+            raise ValueError(f"{path}: query {query!r} is in it twice")
+        if target not in (0, 1) or group not in (0, 1) or target > group:
+            raise ValueError(
+                f"{path}: query {query!r} has {_TARGET_HIT} = {target} and {_GROUP_HIT} = {group}; both must be 0 or "
+                "1, and a target belongs to its group"
+            )
+        hits[query] = (target, group)
+    if not hits:
+        raise ValueError(f"{path} holds no query")
+    task = path.name.removesuffix(_SUFFIX)
+    version = provenance.get("metric_version")
+    return QueryTable(path, task, _model_name(path.parent, task), provenance["revision"], version, hits)
+
+
+def _model_name(folder: Path, task: str) -> str:
+    predictions = folder / f"{task}_predictions.json"
+    if not predictions.is_file():
+        return "unknown model"
+    return str(read_predictions(predictions, "default", SPLIT).model["model_name"])
+
+
+# ---- comparing -------------------------------------------------------------------------------------------------
+
+
+def compare(first: QueryTable, second: QueryTable) -> SiblingBootstrap:
+    """The differences ``first`` - ``second`` in R@1, GR@1 and DS@1 on the same questions, by paired bootstrap.
+
+    Raises:
+        ValueError: if the runs are of different tasks, data or queries; the message names what differs.
+    """
+    queries = comparable_queries(first, second)
+    return bootstrap_difference(first.in_order(queries), second.in_order(queries))
+
+
+def comparable_queries(first: QueryTable, second: QueryTable) -> list[str]:
+    """The queries of two runs, after making sure that they are the same on the same data.
+
+    Raises:
+        ValueError: as :func:`compare`.
+    """
+    both = f"\n  {first.path}\n  {second.path}"
+    if first.task != second.task:
+        raise ValueError(f"the runs are of different tasks, {first.task} and {second.task}:{both}")
+    if first.revision != second.revision:
+        raise ValueError(
+            f"{first.task}: the runs were made on different data, revisions {first.revision!r} and "
+            f"{second.revision!r}; run both on the same data:{both}"
+        )
+    alone = [sorted(a.hits.keys() - b.hits.keys()) for a, b in ((first, second), (second, first))]
+    if any(alone):
+        lacking = [f"only in {name}: {shown(ids)}" for name, ids in zip("AB", alone, strict=True) if ids]
+        raise ValueError(
+            f"{first.task}: the runs have different queries ({'; '.join(lacking)}); run both on the same data:{both}"
+        )
+    return sorted(first.hits)
+
+
+def add_compare_command(steps: Any) -> None:
+    """Add ``compare`` to the sub-commands of ``mteb-beyond tcr``."""
+    command = steps.add_parser(
+        "compare", help="compare two runs on the same questions: differences with intervals and p-values"
+    )
+    for run in ("A", "B"):
+        command.add_argument(
+            f"run_{run.lower()}",
+            metavar=f"RUN_{run}",
+            help=f"run {run}: the --prediction-folder of one model's run, or a table <task>{_SUFFIX} in it",
+        )
+    command.add_argument(
+        "-t", "--task", metavar="TASK", help="compare on this task only (default: every TCR task that both runs have)"
+    )
+    command.set_defaults(func=_compare)
+
+
+def _compare(args: argparse.Namespace) -> int:
+    places = [Path(args.run_a).expanduser(), Path(args.run_b).expanduser()]
+    found = [find_tables(place, args.task) for place in places]
+    common = sorted(found[0].keys() & found[1].keys())
+    if not common:
+        theirs = " and ".join(", ".join(tables) for tables in found)
+        raise ValueError(f"the runs have no task in common: {theirs}")
+    pairs = [(read_table(found[0][task]), read_table(found[1][task])) for task in common]
+    print(report(pairs))
+    for name, tables in zip("AB", found, strict=True):
+        if alone := sorted(tables.keys() - set(common)):
+            print(f"only {name} has {', '.join(alone)}: not compared")
+    return 0
+
+
+# ---- printing --------------------------------------------------------------------------------------------------
+
+
+def report(pairs: Sequence[tuple[QueryTable, QueryTable]]) -> str:
+    """Two Markdown tables: each run's scores, and the paired differences, one line a task.
+
+    Raises:
+        ValueError: as :func:`compare`.
+    """
+    differences = [_difference_row(first, second) for first, second in pairs]
+    scores = [_score_row(name, table) for pair in pairs for name, table in zip("AB", pair, strict=True)]
+    # The columns of Table 43, and GR@1.
+    heads = ["A - B", "ΔR@1", "95 % CI", "ΔDS@1", "95 % CI", "p (DS@1)", "ΔGR@1", "95 % CI"]
+    return "\n".join(
+        [
+            *_legend(pairs),
+            "",
+            _markdown(["run", "task", "queries", "R@1 [95 % CI]", "GR@1 [95 % CI]", "DS@1 [95 % CI]"], scores),
+            "",
+            _markdown(heads, differences),
+            "",
+            f"Scale 0-1. Percentile bootstrap over the queries, {RESAMPLES:,} resamples, seed {SEED}; for A - B both "
+            "runs on the same resamples.",
+            "p (DS@1): share of resamples in which A's DS@1 is at most B's (one-sided: small speaks for A).",
+        ]
+    )
+
+
+def _legend(pairs: Sequence[tuple[QueryTable, QueryTable]]) -> list[str]:
+    """What A and B are, and where their metrics are of different versions."""
+    runs = [f"{name}: {pair[i].model} ({pair[i].path.parent})" for i, name in enumerate("AB") for pair in pairs]
+    versions = [
+        f"{a.task}: scored by different versions of the metrics, A by {a.metric_version} and B by {b.metric_version}; "
+        "run the older one again if in doubt"
+        for a, b in pairs
+        if a.metric_version != b.metric_version
+    ]
+    return list(dict.fromkeys(runs)) + versions
+
+
+def _score_row(name: str, table: QueryTable) -> list[str]:
+    scores = bootstrap_siblings(table.in_order(sorted(table.hits)))
+    shown_scores = [f"{score.value:.3f} {_interval(score)}" for score in scores]
+    return [name, table.task, str(len(table.hits)), *shown_scores]
+
+
+def _difference_row(first: QueryTable, second: QueryTable) -> list[str]:
+    recall, group, ds = compare(first, second)
+    p = ds.p_bootstrap()
+    below_one_step = f"<{1 / RESAMPLES:.3f}"
+    return [
+        first.task,
+        *_difference(recall),
+        *_difference(ds),
+        f"{p:.3f}" if p else below_one_step,
+        *_difference(group),
+    ]
+
+
+def _difference(score: Bootstrapped) -> tuple[str, str]:
+    return f"{score.value:+z.3f}", _interval(score)
+
+
+def _interval(score: Bootstrapped) -> str:
+    low, high = score.interval()
+    return f"[{low:z.3f}, {high:z.3f}]"
+
+
+def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    alignment = ["left" if head in ("run", "task", "A - B") else "right" for head in heads]
+    return tabulate(rows, headers=heads, tablefmt="github", disable_numparse=True, colalign=alignment)

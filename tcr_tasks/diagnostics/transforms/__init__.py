@@ -1,0 +1,1 @@
+"""The diagnostics as pure functions of a base: ``(Base, settings) -> Case``."""

@@ -1,0 +1,382 @@
+"""`mteb-beyond tcr diagnose` on three groups of the sample, with tiny models: results, resuming, report, figures."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import logging
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from filelock import FileLock
+
+from evaluators.plugin.dataset import config_files
+from tcr_tasks.diagnostics import diagnose as diagnosing
+from tcr_tasks.diagnostics.catalogue import CATALOGUE
+from tcr_tasks.diagnostics.command import add_diagnose_command
+from tcr_tasks.diagnostics.consistency import COMPARISONS, compare
+from tcr_tasks.diagnostics.diagnose import FINDINGS, Order, data_revision, diagnose, loaded
+from tcr_tasks.diagnostics.findings import UNDECIDED, statements
+from tcr_tasks.diagnostics.paper_tables import PAPER_TABLES
+from tcr_tasks.diagnostics.reading import read_base
+from tcr_tasks.diagnostics.results import NOT_MEASURABLE, Finding, Origin, Store
+from tcr_tasks.diagnostics.running import run
+from tcr_tasks.diagnostics.score import Score
+from tcr_tasks.diagnostics.tables import markdown
+from tcr_tasks.diagnostics.tasks import CaseTask
+from tcr_tasks.tasks import SAMPLE
+
+QUESTIONS = ("em-01", "em-02", "em-03")
+FAMILIES = ("main", "position", "volume")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three questions of the sample and the tables of their groups."""
+    folder = tmp_path_factory.mktemp("tcr") / "small"
+    folder.mkdir()
+    read = {
+        name: pq.read_table(config_files(SAMPLE, name)[0])
+        for name in ("corpus", "queries", "qrels", "groups", "tables")
+    }
+    groups = read["groups"].filter(pa.compute.is_in(read["groups"]["query-id"], pa.array(QUESTIONS)))
+    tables = {t for group in groups["corpus-ids"].to_pylist() for t in group}
+    keys = {t.split("::", 1)[1] for t in tables}
+    kept = {
+        "groups": groups,
+        "queries": read["queries"].filter(pa.compute.is_in(read["queries"]["_id"], pa.array(QUESTIONS))),
+        "qrels": read["qrels"].filter(pa.compute.is_in(read["qrels"]["query-id"], pa.array(QUESTIONS))),
+        "corpus": read["corpus"].filter(pa.compute.is_in(read["corpus"]["_id"], pa.array(sorted(tables)))),
+        "tables": read["tables"].filter(pa.compute.is_in(read["tables"]["table-key"], pa.array(sorted(keys)))),
+    }
+    for name, table in kept.items():
+        pq.write_table(table, folder / f"{name}.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def order(small: Path, tiny_models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Order:
+    return Order(str(tiny_models["SentenceTransformer"]), small, FAMILIES, tmp_path_factory.mktemp("out"))
+
+
+@pytest.fixture(scope="module")
+def written(order: Order) -> list[Path]:
+    return diagnose(order)
+
+
+def rows(order: Order) -> list[dict[str, Any]]:
+    return list(pq.read_table(order.out / "results.parquet").to_pylist())
+
+
+def found(order: Order, diagnostic: str, metric: str) -> dict[str, Any]:
+    wanted = [r for r in rows(order) if (r["diagnostic"], r["metric"], r["stratum"]) == (diagnostic, metric, "")]
+    assert len(wanted) == 1, (diagnostic, metric, wanted)
+    return wanted[0]
+
+
+def test_every_diagnostic_has_a_number_or_a_reason(order: Order, written: list[Path]) -> None:
+    told = {row["diagnostic"] for row in rows(order)}
+    assert told == {d.key for d in CATALOGUE if d.family in FAMILIES}
+    for row in rows(order):
+        if row["value"] is None:
+            assert row["metric"] in ("not_measurable", "not_possible")
+            assert row["note"]
+        else:
+            assert row["n"] > 0
+            assert row["low"] is None or row["low"] <= row["value"] <= row["high"]
+
+
+def test_csv_and_parquet_hold_the_same_rows(order: Order, written: list[Path]) -> None:
+    with (order.out / "results.csv").open(newline="", encoding="utf-8") as handle:
+        read = list(csv.DictReader(handle))
+    table = rows(order)
+    assert len(read) == len(table)
+    assert list(read[0]) == list(table[0])
+    assert [(r["diagnostic"], r["metric"]) for r in read] == [(r["diagnostic"], r["metric"]) for r in table]
+    assert [float(r["value"]) for r in read if r["value"]] == [r["value"] for r in table if r["value"] is not None]
+
+
+def test_numbers_against_sentence_transformers_alone(order: Order, written: list[Path]) -> None:
+    """R@1, GR@1, d_eff and the margins of main/markdown, from the model's own encode and numpy."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(order.model, device="cpu")
+    base = read_base(order.data)
+    ids = list(base.main.tables)
+    documents = model.encode([base.main.texts(None)[i] for i in ids], normalize_embeddings=True)
+    cosines = {q.id: documents @ model.encode([q.text], normalize_embeddings=True)[0] for q in base.main.questions}
+    best = {q: ids[int(np.argmax(c))] for q, c in cosines.items()}
+    n = len(base.main.questions)
+    assert (
+        found(order, "main/mixed", "recall_at_1")["value"]
+        == sum(best[q.id] == q.target for q in base.main.questions) / n
+    )
+    assert found(order, "main/mixed", "gr_at_1")["value"] == sum(best[q.id] in q.group for q in base.main.questions) / n
+    margins = []
+    for q in base.main.questions:
+        by_id = dict(zip(ids, cosines[q.id], strict=True))
+        margins.append(by_id[q.target] - max(by_id[t] for t in q.group if t != q.target))
+    assert found(order, "main/mixed", "mean_margin")["value"] == pytest.approx(np.mean(margins), abs=1e-5)
+    values = np.linalg.svd(documents - documents.mean(axis=0), compute_uv=False) ** 2
+    d_eff = values.sum() ** 2 / (values**2).sum()
+    assert found(order, "main/mixed", "global_d_eff")["value"] == pytest.approx(d_eff, rel=1e-3)
+    assert found(order, "main/mixed", "global_d_eff")["n"] == len(ids)
+
+
+def test_a_text_is_encoded_once(order: Order, written: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deleting the findings but not the embeddings: nothing is left for the model to encode."""
+    from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
+
+    before = rows(order)
+    for kept in (order.out / FINDINGS).rglob("volume__*.json"):
+        kept.unlink()
+    asked: list[int] = []
+    original = SentenceTransformerEncoderWrapper.encode
+
+    def counted(self: Any, inputs: Any, **kwargs: Any) -> Any:
+        asked.append(len(inputs.dataset))
+        return original(self, inputs, **kwargs)
+
+    monkeypatch.setattr(SentenceTransformerEncoderWrapper, "encode", counted)
+    diagnose(order)
+    assert asked == []
+    assert rows(order) == before
+
+
+def test_what_is_finished_is_not_run_again(
+    order: Order, written: list[Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("mteb.evaluate", None)  # whatever ran would fail
+    with caplog.at_level(logging.WARNING):
+        diagnose(order)
+    total = sum(d.family in FAMILIES for d in CATALOGUE)
+    assert f"{total} of {total} diagnostics are in {order.out} already" in caplog.text
+
+
+def test_an_interrupted_run_goes_on(order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = replace(order, only=("position",), out=tmp_path)
+    real, runs = diagnosing.run, []
+
+    def interrupted(*args: Any) -> Any:
+        for number, finding in enumerate(real(*args)):
+            if number == 2:
+                raise KeyboardInterrupt
+            runs.append(finding.diagnostic)
+            yield finding
+
+    monkeypatch.setattr(diagnosing, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        diagnose(mine)
+    assert len(runs) == 2
+    assert {r["diagnostic"] for r in rows(mine)} >= set(runs)  # what is finished is reported already
+    monkeypatch.setattr(diagnosing, "run", real)
+    # An interrupt while mteb writes its cache leaves half an index.
+    index = next((tmp_path / "embeddings").rglob("index.json"))
+    index.write_text(index.read_text()[:20])
+    diagnose(mine)
+    expected = [r for r in rows(order) if r["family"] == "position"]
+    assert rows(mine)[0].keys() <= expected[0].keys()
+    assert [(r["metric"], r["value"]) for r in rows(mine)] == [(r["metric"], r["value"]) for r in expected]
+
+
+def test_changed_data_are_run_again_and_said(order: Order, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    copied = tmp_path / "data"
+    shutil.copytree(order.data or SAMPLE, copied)
+    mine = Order(order.model, copied, ("position",), tmp_path / "out")
+    diagnose(mine)
+    queries = pq.read_table(copied / "queries.parquet")
+    texts = pa.array([f"{text} Please." for text in queries["text"].to_pylist()])
+    pq.write_table(queries.set_column(queries.column_names.index("text"), "text", texts), copied / "queries.parquet")
+    with caplog.at_level(logging.WARNING):
+        diagnose(mine)
+    assert re.search(
+        r"position/top-middle is run again: data_revision was \w+ and is " + data_revision(copied), caplog.text
+    )
+    assert {row["data_revision"] for row in rows(mine)} == {data_revision(copied)}
+
+
+def test_report(order: Order, written: list[Path]) -> None:
+    text = (order.out / "report.md").read_text(encoding="utf-8")
+    for title in ("(Table 8)", "(Table 2)", "(Table 23)", "(Table 27)"):
+        assert title in text
+    assert "(Table 26)" not in text  # not asked for
+    assert "none is the paper's" in text
+    assert "Transposed" not in text.split("## Tables")[0]
+    assert re.search(r"Answer at the top or at the middle: .*(n = 3|since)", text)
+    assert all((order.out / link).is_file() for link in re.findall(r"\]\((figures/[^)]+)\)", text))
+
+
+def test_figures_work_offline(order: Order, written: list[Path]) -> None:
+    pages = {path.name: path for path in written if path.suffix == ".html"}
+    assert {"figure-8.html", "figure-5-7.html"} == pages.keys()  # no lengths and no parts were asked for
+    for page in pages.values():
+        assert "cdn.plot.ly" not in re.sub(
+            r"<script[^>]*>.*?</script>", "", page.read_text(encoding="utf-8"), flags=re.S
+        )
+    drawn = [path for path in written if path.suffix == ".png"]
+    assert len(drawn) == len(pages)
+    assert all(path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" for path in drawn)
+
+
+def test_a_model_without_embeddings_and_one_that_reads_pairs(
+    order: Order, written: list[Path], tiny_models: dict[str, Path]
+) -> None:
+    """BM25 and a cross-encoder join the folder: they rank everything, have no geometry, and share the report."""
+    for model in ("mteb/baseline-bm25s", str(tiny_models["CrossEncoder"])):
+        diagnose(replace(order, model=model, only=("position",)))
+    models = {row["model"] for row in rows(order)}
+    assert len(models) == 3
+    bm25 = [r for r in rows(order) if r["model"] == "mteb/baseline-bm25s"]
+    # It reads a bag of words: where the answer stands makes no difference.
+    assert {(r["metric"], r["value"]) for r in bm25} == {("not_measurable", None)}
+    assert all("equal scores" in r["note"] for r in bm25)
+
+
+def test_without_embeddings_there_is_no_geometry(order: Order, tmp_path: Path) -> None:
+    model, name, revision = loaded("mteb/baseline-bm25s")
+    origin = Origin(name, revision, "small", data_revision(order.data), 0, 1)
+    pictured = [d for d in CATALOGUE if d.key == "main/mixed"]
+    found = next(run(model, read_base(order.data), pictured, origin, Store(tmp_path), 8))
+    assert found.value("recall_at_1") is not None
+    assert found.value("mean_margin") is None
+    assert any("no embeddings" in note for note in found.notes)
+
+
+def test_two_runs_in_one_folder(order: Order, tmp_path: Path) -> None:
+    with FileLock(tmp_path / ".lock"), pytest.raises(BlockingIOError, match="another run uses"):
+        diagnose(replace(order, only=("position",), out=tmp_path))
+
+
+def test_command_line(order: Order, written: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    add_diagnose_command(parser.add_subparsers())
+    line = [
+        "diagnose",
+        "--model",
+        order.model,
+        "--data",
+        str(order.data),
+        "--only",
+        "position",
+        "--out",
+        str(order.out),
+    ]
+    args = parser.parse_args(line)
+    assert args.func(args) == 0
+    assert str(order.out / "report.md") in capsys.readouterr().out
+    with pytest.raises(ValueError, match="--batch-size"):
+        args.func(parser.parse_args([*line, "--batch-size", "0"]))
+    with pytest.raises(SystemExit):
+        parser.parse_args(["diagnose", "--model", "m", "--out", "o", "--only", "nothing"])
+
+
+def test_missing_data_are_named(order: Order, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        diagnose(Order(order.model, tmp_path / "nowhere", (), tmp_path))
+
+
+# ---- tables ------------------------------------------------------------------------------------------------------
+
+ORIGIN = Origin("m", "1", "d", "2", 0, 1)
+
+
+def test_a_table_by_hand() -> None:
+    scores = (Score("recall_at_1", 0.5, 4, 0.0, 1.0), Score("gr_at_1", 0.75, 4), Score("ds_at_1", 2 / 3, 4))
+    findings = {
+        "transposed": Finding("transposed", ORIGIN, scores=scores),
+        "main/mixed": Finding("main/mixed", ORIGIN, reason=(NOT_MEASURABLE, "all is tied")),
+    }
+    table = next(t for t in PAPER_TABLES if "Table 28" in t.title)
+    lines = (markdown(table, {"a|b": findings}) or "").splitlines()
+    assert lines[2] == "| Model | Tables | R@1 | GR@1 | DS@1 | n |"
+    assert lines[4] == "| a\\|b | as they are | not measurable |  |  |  |"
+    assert lines[5] == "| a\\|b | transposed | 0.500 [0.00, 1.00] | 0.750 | 0.667 | 4 |"
+    assert lines[-1] == "- a|b, as they are: not measurable, since all is tied"
+    assert markdown(table, {"m": {}}) is None
+
+
+def test_consistency_of_two_findings() -> None:
+    """Over the queries of both: q1 has the same best table and q2 is in one of them only."""
+    comparison = COMPARISONS[0]
+    tops = {"q1": list("tabcd"), "q2": list("atbcd")}
+    base = Finding(comparison.base, ORIGIN, targets={"q1": "t", "q2": "t"}, tops=tops)
+    other = Finding(comparison.other, ORIGIN, targets={"q1": "t"}, tops={"q1": list("tzyxw")})
+    found = compare(comparison, base, other)
+    assert comparison.key == "consistency/mixed-csv"
+    assert {s.metric: (s.value, s.n) for s in found.scores} == {
+        "hit": (1.0, 1),
+        "partial": (1.0, 1),
+        "top_1_identity": (1.0, 1),
+        "rbo_at_5": (pytest.approx(0.203347), 1),
+        "rbo_at_5_normalised": (pytest.approx(0.203347 / 0.40951), 1),
+    }
+    assert found.notes == ("1 queries are in one of the two only and are left out",)
+    nothing = compare(comparison, base, Finding(comparison.other, ORIGIN))
+    assert nothing.reason == ("not_possible", "the two have no query in common")
+
+
+def preferred(low: float, value: float) -> Finding:
+    return Finding("position/top-middle", ORIGIN, scores=(Score("preference", value, 40, low, 0.9),))
+
+
+def with_hits(diagnostic: str, hits: list[list[int]]) -> Finding:
+    return Finding(diagnostic, ORIGIN, hits={f"q{i}": pair for i, pair in enumerate(hits)})
+
+
+def test_findings_are_said_as_far_as_they_are_decided() -> None:
+    assert statements({"position/top-middle": preferred(0.6, 0.75)}) == [
+        "Answer at the top or at the middle: the top scores higher in 0.750 [0.60, 0.90] of the pairs (n = 40), which "
+        "shows that the top is preferred."
+    ]
+    assert UNDECIDED in statements({"position/top-middle": preferred(0.4, 0.65)})[0]
+    unread = Finding("position/top-middle", ORIGIN, (NOT_MEASURABLE, "all is beyond the limit"))
+    assert statements({"position/top-middle": unread}) == [
+        "Answer at the top or at the middle: no number, since all is beyond the limit."
+    ]
+    # Transposed, all 30 queries lose the target and keep the group.
+    found = {
+        "main/mixed": with_hits("main/mixed", [[1, 1]] * 30),
+        "transposed": with_hits("transposed", [[0, 1]] * 30),
+    }
+    assert statements(found) == [
+        "Transposed instead of as they are (n = 30): R@1 changes by -1.000 [-1.00, -1.00], which hurts; GR@1 changes "
+        f"by +0.000 [+0.00, +0.00], which {UNDECIDED}."
+    ]
+    assert statements({}) == []
+
+
+def test_tables_name_only_what_exists() -> None:
+    known = {d.key for d in CATALOGUE} | {c.key for c in COMPARISONS}
+    assert {row.diagnostic for table in PAPER_TABLES for row in table.rows} == known
+    assert {key for c in COMPARISONS for key in (c.base, c.other)} <= known
+
+
+def test_findings_survive_the_file(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    finding = Finding(
+        "a/b",
+        ORIGIN,
+        None,
+        ("note",),
+        (Score("x", 0.1, 2, 0.0, 0.2, "EM"),),
+        {"q": "t"},
+        {"q": ["t"]},
+        {"q": [1, 1]},
+        {"m": {"q": 0.5}},
+    )
+    store.write(finding)
+    assert store.read(ORIGIN, "a/b") == finding
+    assert store.all() == [finding]
+    store.path(ORIGIN, "a/b").write_text("{", encoding="utf-8")
+    assert store.read(ORIGIN, "a/b") is None
+
+
+def test_tasks_share_a_name_and_so_the_cache() -> None:
+    assert CaseTask.metadata.name == "TCRDiagnostic"
