@@ -56,6 +56,11 @@ class ColumnValues:
         return cls(str(column.name), kind, cells, present, codes, distinct)
 
     @property
+    def has_no_gap(self) -> bool:
+        """Whether every row has a value: a reader may take an empty cell for one that is "not X", unlike SQL."""
+        return bool(self.present.all())
+
+    @property
     def ordered(self) -> bool:
         """Whether "less than" means something."""
         return self.kind in ("integer", "number", "date")
@@ -138,7 +143,7 @@ def draw(
     bound is placed among the rows that the equalities leave so that about as few as allowed remain.
     """
     usable = [c for c in columns.values() if len(c.distinct) > 1]
-    comparable = [c for c in usable if c.ordered or question_type == "SF"]
+    comparable = [c for c in usable if c.ordered or (question_type == "SF" and c.has_no_gap)]
     if not usable or len(columns) < 2 or (question_type != "EM" and not comparable):
         return None
     aggregate = rng.choice(aggregates) if question_type == "SA" else None
@@ -177,7 +182,7 @@ def _comparison(column: ColumnValues, left: Rows, row: int, most: int, rng: rand
     """An operator and a bound that the row meets, and at most ``most`` of the rows left where that can be."""
     codes = np.sort(column.codes[left])
     own = int(column.codes[row])
-    if not column.ordered or (len(codes) <= most + 1 and rng.random() < 0.3):
+    if not column.ordered or (column.has_no_gap and len(codes) <= most + 1 and rng.random() < 0.3):
         others = [code for code in np.unique(codes).tolist() if code != own] or [
             code for code in range(len(column.distinct)) if code != own
         ]

@@ -119,6 +119,10 @@ def _has(text: str, value: str | int | float) -> bool:
     return re.search(pattern, text, re.IGNORECASE) is not None
 
 
+# A header that speaks of arithmetic: only those of shifted columns may.
+_SHIFT = re.compile(r"[(\[]\s*[x×*/÷+−-]\s*\d|10\s*\^")
+
+
 # --- headers -----------------------------------------------------------------------------------------------------
 
 
@@ -155,7 +159,9 @@ def read_headers(reply: str, columns: Sequence[str]) -> dict[str, tuple[str, ...
         column = own.get(name.strip("*_` ").casefold())
         if colon and column is not None:
             names = [" ".join(part.split()).strip("*_`\"'") for part in rest.split("|")]
-            offered[column] = [n for n in dict.fromkeys(names) if 0 < len(n) <= _LONGEST_HEADER]
+            offered[column] = [
+                n for n in dict.fromkeys(names) if 0 < len(n) <= _LONGEST_HEADER and not _SHIFT.search(n)
+            ]
     uses = Counter(name.casefold() for names in offered.values() for name in names)
     taken = own.keys() | {name for name, n in uses.items() if n > 1}
     free = {column: tuple(n for n in names if n.casefold() not in taken) for column, names in offered.items()}

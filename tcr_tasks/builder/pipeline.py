@@ -30,7 +30,7 @@ from tcr_tasks.builder.groups import Group, Making, keep_group, kept_group
 from tcr_tasks.builder.output import BuiltQuestion, BuiltTable
 from tcr_tasks.builder.paraphrase import Asking, paraphrase_headers, paraphrase_questions
 from tcr_tasks.builder.plans import Options, Plans, make_plans
-from tcr_tasks.builder.review import Decisions, decide, read_sheet, said_by, write_review
+from tcr_tasks.builder.review import Decisions, decide, meanings, read_sheet, said_by, write_review
 from tcr_tasks.builder.signals import candidates
 from tcr_tasks.builder.sources import databases
 from tcr_tasks.builder.tokens import Counter as TokenCounter
@@ -85,7 +85,14 @@ def build(
     texts, plain, rewording = _texts(assembled, options, asking)
     tables, questions = built_tables(assembled), built_questions(assembled, texts, options.seed)
     said = [] if options.review is None else read_sheet(options.review)
-    decisions = Decisions() if options.review is None else decide(options.review, said, texts)
+    decisions = Decisions()
+    if options.review is not None:
+        decisions = decide(options.review, said, texts, meanings(questions, tables), {t.key for t in tables})
+        if decisions.unknown:
+            print(
+                f"{options.review}: {decisions.unknown} decisions are on questions, wordings or tables that are not "
+                "there any more, and count for nothing"
+            )
     notes = _review_sheet(out / "work" / "review.csv", tables, questions, options, said)
     reviewed = _counts(decisions, plain, texts)
     texts, dropped = _decided(texts, plain, decisions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,12 +59,13 @@ def write_review(
         said: from :func:`read_sheet`.
     """
     by_key = {table.key: table for table in tables}
+    asked = meanings(questions, tables)
     of_question: dict[str, list[Candidate]] = {}
     for candidate in found:
         of_question.setdefault(candidate.question, []).append(candidate)
     rows = []
     for question in questions:
-        meaning = question.query.sql(by_key[question.target_key].table_name)
+        meaning = asked[question.id]
         rows.append([question.id, WORDING, question.target_key, "", question.text, meaning])
         for candidate in of_question.get(question.id, []):
             told = ", ".join(f"{name} {rank}" for name, rank in candidate.ranks.items())
@@ -95,7 +96,9 @@ def read_sheet(path: Path) -> list[dict[str, str]]:
         missing = [c for c in (*WRITTEN, *FILLED) if c not in (reader.fieldnames or ())]
         if missing:
             raise DatasetError(str(path), [f"row 1: the columns {', '.join(missing)} are missing"])
-        return [{c: unescaped(row[c] or "") for c in (*WRITTEN, *FILLED)} for row in reader]
+        rows = [{c: unescaped(row[c] or "") for c in (*WRITTEN, *FILLED)} for row in reader]
+        # Spreadsheets add empty rows.
+        return [row for row in rows if any(cell.strip() for cell in row.values())]
     except UnicodeDecodeError as error:
         raise DatasetError(str(path), [f"it is not UTF-8 ({error}); save it as 'CSV UTF-8'"]) from error
     except csv.Error as error:
@@ -107,7 +110,19 @@ def said_by(rows: Sequence[Mapping[str, str]]) -> dict[tuple[str, str, str, str]
     return {(row["question"], row["row"], row["table"], row["text"]): row for row in rows}
 
 
-def decide(path: Path, rows: Sequence[Mapping[str, str]], questions: Mapping[str, str]) -> Decisions:
+def meanings(questions: Sequence[BuiltQuestion], tables: Sequence[BuiltTable]) -> dict[str, str]:
+    """What every question asks for, in SQL, by its id: a sheet's rows on another question of that id are void."""
+    names = {table.key: table.table_name for table in tables}
+    return {question.id: question.query.sql(names[question.target_key]) for question in questions}
+
+
+def decide(
+    path: Path,
+    rows: Sequence[Mapping[str, str]],
+    questions: Mapping[str, str],
+    asked: Mapping[str, str],
+    tables: Collection[str],
+) -> Decisions:
     """What the rows of a sheet come to.
 
     Args:
@@ -115,6 +130,8 @@ def decide(path: Path, rows: Sequence[Mapping[str, str]], questions: Mapping[str
         rows: from :func:`read_sheet`.
         questions: the text of every question that there is now, by id. What was said about another text is void, and
             counted as unknown.
+        asked: from :func:`meanings`.
+        tables: the keys of all tables.
 
     Raises:
         DatasetError: naming row and column of every fault.
@@ -137,7 +154,9 @@ def decide(path: Path, rows: Sequence[Mapping[str, str]], questions: Mapping[str
             faults.append(f"row {number}, column decision: it must be rewrite, since there is a text in column rewrite")
         elif not decision:
             counts["open"] += 1
-        elif row["question"] not in questions or (row["row"] == WORDING and row["text"] != questions[row["question"]]):
+        elif row["meaning"] != asked.get(row["question"]) or (
+            row["text"] != questions.get(row["question"]) if row["row"] == WORDING else row["table"] not in tables
+        ):
             counts["unknown"] += 1
         elif decision == "rewrite":
             rewritten[row["question"]] = " ".join(row["rewrite"].split())

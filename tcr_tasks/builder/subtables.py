@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import random
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -146,11 +147,11 @@ class _Group:
     def members(self) -> list[Member]:
         target = self._target()
         out = [target]
-        needed = list(self._planned.query.columns)
+        needed = [column for column in self._planned.query.columns if not self._is_told_elsewhere(column)]
         self._rng.shuffle(needed)
         for strategy in self._strategies(len(needed)):
             makers: dict[str, Callable[[bool], Member | None]] = {
-                "column_deletion": partial(self._without_column, target, needed[-1] if needed else ""),
+                "column_deletion": partial(self._without_column, target, next(reversed(needed), "")),
                 "row_deletion": partial(self._with_deleted_rows, target),
                 "resampling": self._resampled,
             }
@@ -162,6 +163,19 @@ class _Group:
         if len(out) < 3:
             raise NoGroupError(f"{self._planned.id}: {self._source.place} gives no two siblings")
         return out
+
+    def _is_told_elsewhere(self, column: str) -> bool:
+        """Whether another column holds the column's values in the answering rows, such as a date that holds the year.
+
+        Without the column a reader would still find the answer.
+        """
+        rows = self._source.frame.iloc[self._answers].astype(object).map(str)
+        words = [re.compile(rf"(?<!\w){re.escape(value)}(?!\w)", re.IGNORECASE) for value in rows[column]]
+        return any(
+            all(word.search(cell) for word, cell in zip(words, rows[other], strict=True))
+            for other in self._columns
+            if other != column
+        )
 
     def _nearest(self, make: Callable[[bool], Member | None], accepted: Callable[[Member], bool]) -> Member | None:
         """The first accepted table of a few tries that keeps to the budget, else the one that comes nearest to it.
@@ -183,7 +197,7 @@ class _Group:
     def _strategies(self, needed: int) -> list[str]:
         """All three strategies as soon as there is room for them; one column deletion per needed column at most."""
         count = self._rng.choices(list(_SIBLINGS), list(_SIBLINGS.values()))[0]
-        out = list(STRATEGIES)
+        out = list(STRATEGIES if needed else STRATEGIES[1:])
         self._rng.shuffle(out)
         while len(out) < count:
             out.append(self._rng.choice(STRATEGIES if out.count("column_deletion") < needed else STRATEGIES[1:]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tcr_tasks.builder.kinds import name_words
 from tcr_tasks.queries import Query
 
 if TYPE_CHECKING:
@@ -48,13 +50,23 @@ class _Stack:
         """The names in the database: DuckDB tells no names apart that differ in case alone."""
         return {column: f"c{at}" for at, column in enumerate(self.columns)}
 
-    def allows(self, query: Query) -> bool:
-        """Whether the tables have the query's columns, and what it does with them makes sense."""
-        if any(column not in self.columns for column in query.columns):
-            return False
-        if query.aggregate in ("SUM", "AVG") and self.columns[query.target] == "VARCHAR":
-            return False
-        return all(isinstance(c.value, str) == (self.columns[c.column] == "VARCHAR") for c in query.conditions)
+    def named(self, query: Query) -> dict[str, str] | None:
+        """The query's columns by their names here; ``None`` if the tables lack one, or it makes no sense on them.
+
+        ``zipCode``, ``zip_code`` and ``ZIP Code`` are one name, since tables are printed in any style; only a table
+        that has several such columns tells them apart.
+        """
+        found: dict[str, str] = {}
+        for column in query.columns:
+            alike = [name for name in self.columns if same_name(name) == same_name(column)]
+            if not alike:
+                return None
+            found[column] = column if column in alike else alike[0]
+        if query.aggregate in ("SUM", "AVG") and self.columns[found[query.target]] == "VARCHAR":
+            return None
+        if any(isinstance(c.value, str) != (self.columns[found[c.column]] == "VARCHAR") for c in query.conditions):
+            return None
+        return found
 
 
 class Corpus:
@@ -116,9 +128,11 @@ class Corpus:
         """The keys of the tables that answer, in the order in which they were added."""
         found: set[int] = set()
         for stack in self._stacks.values():
-            if stack.allows(query):
+            named = stack.named(query)
+            if named is not None:
                 self._flush(stack)
-                sql = f'SELECT DISTINCT "{_NUMBER}" FROM {stack.name} WHERE {query.where(stack.physical())}'
+                physical = {column: stack.physical()[name] for column, name in named.items()}
+                sql = f'SELECT DISTINCT "{_NUMBER}" FROM {stack.name} WHERE {query.where(physical)}'
                 found.update(number for (number,) in self._connection.execute(sql).fetchall())
         return tuple(self._keys[number] for number in sorted(found))
 
@@ -129,6 +143,12 @@ class Corpus:
             self._connection.execute(f"INSERT INTO {stack.name} SELECT * FROM waiting")
             self._connection.unregister("waiting")
             stack.waiting, stack.n_waiting = [], 0
+
+
+@cache
+def same_name(column: str) -> str:
+    """What a reader takes for the same name: the words in small letters."""
+    return " ".join(name_words(column)) or column.casefold()
 
 
 def twin(query: Query) -> Query | None:

@@ -23,19 +23,24 @@ def write_benchmark(
     report: Mapping[str, Any],
 ) -> None:
     """Write the layouts that were asked for and the report, in place of what an earlier run wrote."""
-    made = out / "work" / "made"
-    shutil.rmtree(made, ignore_errors=True)
+    made, made_open = out / "work" / "made", out / "work" / "made-open"
+    for folder in (made, made_open):
+        shutil.rmtree(folder, ignore_errors=True)
+    # All of it before anything of an earlier run goes: a layout may refuse these tables.
+    if options.layout != "tcr-open":
+        write_layout(made, tables, questions, _card(options, report))
+    if options.layout != "own":
+        write_tcr_open(made_open, tables, questions)
     # What an earlier run wrote must not stay beside this one's.
     for file in (*out.glob("*.parquet"), out / "README.md"):
         file.unlink(missing_ok=True)
     shutil.rmtree(out / "tcr-open", ignore_errors=True)
-    if options.layout != "tcr-open":
-        write_layout(made, tables, questions, _card(options, report))
+    if made.is_dir():
         for file in sorted(made.iterdir()):
             file.replace(out / file.name)
         made.rmdir()
-    if options.layout != "own":
-        write_tcr_open(out / "tcr-open", tables, questions)
+    if made_open.is_dir():
+        made_open.replace(out / "tcr-open")
     write_text(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     write_text(out / "report.md", markdown(report))
 

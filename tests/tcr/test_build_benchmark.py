@@ -24,7 +24,7 @@ from evaluators.plugin.checks import DatasetError
 from tcr_tasks.builder.length import Budget
 from tcr_tasks.builder.pipeline import build
 from tcr_tasks.builder.plans import Options
-from tcr_tasks.builder.review import decide, read_sheet
+from tcr_tasks.builder.review import Decisions, decide, read_sheet
 from tcr_tasks.builder.tokens import OfflineCounter
 from tcr_tasks.queries import Query
 from tcr_tasks.serialize import TableFormat, read_table
@@ -253,8 +253,10 @@ def test_a_review_drops_and_rewrites(source: Path, copy: Path) -> None:
 def test_faults_in_a_sheet_are_named(built: Path, change: dict[str, str], fault: str) -> None:
     path = built / "work" / "review.csv"
     table = read_sheet(path)
+    wordings = [row for row in table if row["row"] == "wording"]
+    texts, asked = ({row["question"]: row[name] for row in wordings} for name in ("text", "meaning"))
     with pytest.raises(DatasetError, match=re.escape(fault)):
-        decide(path, [table[0] | change], {row["question"]: row["text"] for row in table if row["row"] == "wording"})
+        decide(path, [table[0] | change], texts, asked, {row["table"] for row in table})
 
 
 def test_files_that_are_no_sheet(tmp_path: Path) -> None:
@@ -266,9 +268,24 @@ def test_files_that_are_no_sheet(tmp_path: Path) -> None:
 
 
 def test_what_was_said_of_another_wording_is_void(tmp_path: Path) -> None:
-    row = {"question": "Q1", "row": "wording", "text": "Where was it?", "decision": "drop", "rewrite": ""}
-    found = decide(tmp_path, [row, row | {"question": "Q9"}], {"Q1": "Where is it?"})
+    row = {
+        "question": "Q1",
+        "row": "wording",
+        "text": "Where was it?",
+        "meaning": "SQL",
+        "decision": "drop",
+        "rewrite": "",
+    }
+    table = row | {"row": "table", "table": "a::b"}
+
+    def decided(*rows: dict[str, str]) -> Decisions:
+        return decide(tmp_path, rows, {"Q1": "Where is it?"}, {"Q1": "SQL"}, {"a::b"})
+
+    found = decided(row, row | {"question": "Q9"})
     assert (found.rejected, found.unknown) == (frozenset(), 2)
+    assert decided(table).ambiguous == {"Q1"}
+    # A sheet of another build, whose Q1 was another question, or whose table is gone.
+    assert decided(table | {"meaning": "other SQL"}, table | {"table": "a::c"}) == Decisions(unknown=2)
 
 
 # --- natural groups ----------------------------------------------------------------------------------------------

@@ -311,3 +311,27 @@ def test_tiktoken_counts_where_its_vocabulary_is() -> None:
         pytest.skip(str(error))
     assert counter.name == default_counter().name == "tiktoken cl100k_base"
     assert counter.count("hello <|endoftext|> 12345") == 10
+
+
+def test_a_column_that_another_one_tells_is_not_deleted() -> None:
+    """The year stands in the date, and the town is there twice: without one of them a reader still finds the answer."""
+    years = [1950 + i % 60 for i in range(300)]
+    raw: dict[str, list[object]] = {
+        "year": list(years),
+        "date": [f"{year}-06-{1 + i % 28:02d}" for i, year in enumerate(years)],
+        "town": [f"Town {i}" for i in range(300)],
+        "Town_Name": [f"TOWN {i}" for i in range(300)],
+        "rain": [i * 7 + 1001 for i in range(300)],
+    }
+    columns, kinds = {}, {}
+    for name, cells in raw.items():
+        columns[name], kinds[name] = typed(name, cells)
+    table = SourceTable("weather", "towns", pd.DataFrame(columns), kinds, 300)
+    query = Query("EM", (Condition("year", "=", 1957), Condition("town", "=", "Town 67")), "rain")
+    deleted = {
+        member.deleted
+        for seed in range(6)
+        for member in make_group(planned(table, query), (), SMALL, COUNTER, random.Random(seed))
+        if member.strategy == "column_deletion"
+    }
+    assert deleted == {"rain"}
