@@ -13,6 +13,7 @@ from evaluators.judge import LanguageModel, Prompt, Reply, Request, Sampling, re
 from evaluators.judge.reply import UnreadableReplyError
 from tcr_tasks.builder.generate import Planned
 from tcr_tasks.builder.sources import SourceTable
+from tcr_tasks.queries import Query
 
 FOLDER = Path(__file__).parent / "prompts"
 QUESTION, HEADERS = "question", "headers"
@@ -98,11 +99,25 @@ def paraphrase_questions(asking: Asking, planned: Sequence[Planned], texts: Mapp
         except UnreadableReplyError:
             problems["the reply holds no question"] += 1
             continue
-        if all(_has(text, c.value) for c in p.query.conditions):
+        fault = paraphrase_fault(text, p.query)
+        if fault is None:
             out[p.id] = text
         else:
-            problems["the paraphrase lost a value"] += 1
+            problems[fault] += 1
     return Paraphrased(out, problems)
+
+
+def paraphrase_fault(text: str, query: Query) -> str | None:
+    """What can be seen to be wrong with other words for a question, ``None`` if nothing; the rest is for a person."""
+    if not all(_has(text, c.value) for c in query.conditions):
+        return "the paraphrase lost a value"
+    if text.partition("?")[2].strip():
+        return "the paraphrase says more than the question"
+    plain = _NOT_LESS.sub("at least", _NOT_MORE.sub("at most", text))
+    operators = {c.operator for c in query.conditions}
+    if (_UP.search(plain) and not operators & {">", ">="}) or (_DOWN.search(plain) and not operators & {"<", "<="}):
+        return "the paraphrase compares otherwise than the question"
+    return None
 
 
 def _question(reply: Reply) -> str:
@@ -119,6 +134,10 @@ def _has(text: str, value: str | int | float) -> bool:
     return re.search(pattern, text, re.IGNORECASE) is not None
 
 
+_NOT_MORE = re.compile(r"\b(?:no|not) (?:more|greater|higher|later) than\b", re.IGNORECASE)
+_NOT_LESS = re.compile(r"\b(?:no|not) (?:less|fewer|lower|earlier) than\b", re.IGNORECASE)
+_UP = re.compile(r"\b(?:(?:more|greater|higher|larger|later) than|above|exceed\w*|at least)\b", re.IGNORECASE)
+_DOWN = re.compile(r"\b(?:(?:less|fewer|lower|smaller|earlier) than|below|at most)\b", re.IGNORECASE)
 # A header that speaks of arithmetic: only those of shifted columns may.
 _SHIFT = re.compile(r"[(\[]\s*[x×*/÷+−-]\s*\d|10\s*\^")
 

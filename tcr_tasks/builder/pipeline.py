@@ -78,9 +78,10 @@ def build(
     ambiguous = assembled.ambiguous()
     assembled = assembled.without(ambiguous)
     if not assembled.planned:
+        why = failures + Counter({"another table answers it, too": len(ambiguous)})
         raise ValueError(
             f"no question is left of {len(plans.planned)}: "
-            + "; ".join(f"{reason} ({n} times)" for reason, n in failures.most_common(3))
+            + "; ".join(f"{reason} ({n} times)" for reason, n in why.most_common(3))
         )
     texts, plain, rewording = _texts(assembled, options, asking)
     tables, questions = built_tables(assembled), built_questions(assembled, texts, options.seed)

@@ -19,6 +19,7 @@ WRITTEN = ("question", "row", "table", "signals", "text", "meaning")
 FILLED = ("decision", "rewrite", "comment")
 WORDING, TABLE = "wording", "table"
 DECISIONS = {WORDING: ("keep", "drop", "rewrite"), TABLE: ("keep", "drop")}
+_QUOTES = str.maketrans("“”„‘’", '"""\'\'')
 _LINES = 4
 _LONGEST = 600
 
@@ -74,7 +75,7 @@ def write_review(
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([*WRITTEN, *FILLED])
     for row in rows:
-        before = said.get((row[0], row[1], row[2], row[4]), {})
+        before = said.get((row[0], row[1], row[2], _folded(row[4])), {})
         writer.writerow([escaped(cell) for cell in (*row, *(before.get(column, "") for column in FILLED))])
     write_text(path, out.getvalue(), encoding="utf-8-sig")
 
@@ -107,7 +108,7 @@ def read_sheet(path: Path) -> list[dict[str, str]]:
 
 def said_by(rows: Sequence[Mapping[str, str]]) -> dict[tuple[str, str, str, str], Mapping[str, str]]:
     """What was said, by question, kind of row, table and text: it holds for as long as these are the same."""
-    return {(row["question"], row["row"], row["table"], row["text"]): row for row in rows}
+    return {(row["question"], row["row"], row["table"], _folded(row["text"])): row for row in rows}
 
 
 def meanings(questions: Sequence[BuiltQuestion], tables: Sequence[BuiltTable]) -> dict[str, str]:
@@ -155,7 +156,9 @@ def decide(
         elif not decision:
             counts["open"] += 1
         elif row["meaning"] != asked.get(row["question"]) or (
-            row["text"] != questions.get(row["question"]) if row["row"] == WORDING else row["table"] not in tables
+            _folded(row["text"]) != _folded(questions.get(row["question"], ""))
+            if row["row"] == WORDING
+            else row["table"] not in tables
         ):
             counts["unknown"] += 1
         elif decision == "rewrite":
@@ -169,6 +172,11 @@ def decide(
     return Decisions(
         rewritten, frozenset(rejected), frozenset(ambiguous), counts["kept"], counts["open"], counts["unknown"]
     )
+
+
+def _folded(text: str) -> str:
+    """The text with straight quotes and single blanks: spreadsheets change both."""
+    return " ".join(text.translate(_QUOTES).split())
 
 
 def _excerpt(table: BuiltTable) -> str:

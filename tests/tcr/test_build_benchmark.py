@@ -284,6 +284,9 @@ def test_what_was_said_of_another_wording_is_void(tmp_path: Path) -> None:
     found = decided(row, row | {"question": "Q9"})
     assert (found.rejected, found.unknown) == (frozenset(), 2)
     assert decided(table).ambiguous == {"Q1"}
+    asked = {"Q1": "Where is “it”?"}
+    straight = row | {"text": 'Where is "it"?'}
+    assert decide(tmp_path, [straight], asked, {"Q1": "SQL"}, ()).rejected == {"Q1"}
     # A sheet of another build, whose Q1 was another question, or whose table is gone.
     assert decided(table | {"meaning": "other SQL"}, table | {"table": "a::c"}) == Decisions(unknown=2)
 

@@ -20,7 +20,7 @@ from language_model_replies import Messages
 from language_model_server import LanguageModelServer
 
 from tcr_tasks.builder.command import add_build_command
-from tcr_tasks.builder.paraphrase import read_headers, read_prompts
+from tcr_tasks.builder.paraphrase import paraphrase_fault, read_headers, read_prompts
 from tcr_tasks.builder.wording import column_words, natural_question
 from tcr_tasks.queries import Condition, Query
 
@@ -160,3 +160,19 @@ def test_wrong_arguments_are_named(source: Path, tmp_path: Path, wrong: tuple[st
 def test_arguments_that_cannot_be_read(source: Path, wrong: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit):
         command(source, "--out", "x", *wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("Which staff is listed with a gain of no more than 7?", None),
+        ("Where the gain is at most 7, who is the staff?", None),
+        ("Which staff is listed with a gain of at most 17?", "lost a value"),
+        ("Which staff is listed with a gain above 7?", "compares otherwise"),
+        ("Which staff is listed with a gain of no less than 7?", "compares otherwise"),
+        ("Which staff has a gain of at most 7? Note: see table 3.", "says more"),
+    ],
+)
+def test_what_is_wrong_with_a_paraphrase(text: str, fault: str | None) -> None:
+    found = paraphrase_fault(text, Query("SF", (Condition("gain", "<=", 7),), "staff"))
+    assert found is None if fault is None else fault in str(found)
