@@ -7,7 +7,6 @@ seed and the question's id, so a question can be added without changing the tabl
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import random
@@ -20,6 +19,7 @@ from tcr_tasks.sample_questions import QUESTIONS, Question
 from tcr_tasks.sample_sources import SOURCES, load
 from tcr_tasks.sample_tables import Table, group, matches
 from tcr_tasks.serialize import read_table
+from tcr_tasks.tables import corpus_id
 
 SAMPLE_DIRECTORY = Path(__file__).parent / "sample"
 
@@ -84,18 +84,13 @@ def build(seed: int = 0) -> dict[str, list[dict[str, Any]]]:
     return configs
 
 
-def _corpus_id(key: str) -> str:
-    """A hash before the key: no rule that orders ids may favour the target."""
-    return f"{hashlib.sha256(key.encode()).hexdigest()[:8]}::{key}"
-
-
 def _add_group(
     configs: dict[str, list[dict[str, Any]]], question: Question, tables: list[Table], rng: random.Random
 ) -> None:
     db_id, table_name = question.place.split("/")
     numbers = list(range(len(tables)))
     rng.shuffle(numbers)
-    ids = [_corpus_id(f"{db_id}::{table_name}_T{number}") for number in numbers]
+    ids = [corpus_id(f"{db_id}::{table_name}_T{number}") for number in numbers]
     for number, doc_id, table in sorted(zip(numbers, ids, tables, strict=True), key=lambda item: item[0]):
         configs["tables"].append(
             {
@@ -133,7 +128,7 @@ def _add_group(
 
 def _check(configs: dict[str, list[dict[str, Any]]]) -> None:
     """Every query on every table: exactly one answers, the target."""
-    frames = {_corpus_id(t["table-key"]): read_table(io.StringIO(t["canonical_csv"])) for t in configs["tables"]}
+    frames = {corpus_id(t["table-key"]): read_table(io.StringIO(t["canonical_csv"])) for t in configs["tables"]}
     for row in configs["groups"]:
         query = Query.from_json(row["query"])
         answering = [doc_id for doc_id, frame in frames.items() if query.answer(frame)]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from mteb.cache import ResultCache
 
+from evaluators.files import write_text
 from evaluators.judge.batch import read_batch, write_batch
 from evaluators.judge.judges import FacetJudge, Judge
 from evaluators.judge.llm_judge import LLMJudge
@@ -240,9 +241,7 @@ def _merge(path: Path, task: JudgedTask, judged: Judged) -> None:
     scores |= {k: round(v, 6) if isinstance(v, float) else v for k, v in judged.scores.items()}
     record = task.record()
     scores.setdefault(RECORD_KEY, {})[JUDGE_KEY] = record[JUDGE_KEY]
-    unfinished = path.with_suffix(".json.unfinished")
-    unfinished.write_text(json.dumps(content, indent=2), encoding="utf-8")
-    unfinished.replace(path)
+    write_text(path, json.dumps(content, indent=2))
 
 
 def _is_judged(key: str, task: JudgedTask) -> bool:

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evaluators.files import write_text
 from evaluators.plugin.checks import DatasetError
-from evaluators.spreadsheet import escaped, unescaped
-from ifir_tasks.construction.workspace import Workspace, read_rows, write_rows, write_text
+from evaluators.plugin.sheets import read_sheet
+from evaluators.spreadsheet import escaped
+from ifir_tasks.construction.workspace import Workspace, read_rows, write_rows
 
 Cells = dict[str, str]
 COMMENT = "comment"
 # Spreadsheets cut or split cells beyond 32,767 characters.
 _LONGEST_CELL = 30_000
-_DELIMITERS = ",;\t"
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Sheet:
         if not path.is_file():
             raise FileNotFoundError(f"{path} is gone; put it back, or delete {self._copy(workspace)} to begin anew")
         asked = {self.key_of(row): row for row in read_rows(self._copy(workspace))}
-        rows = list(_read_csv(path, self.columns))
+        rows = read_sheet(path, self.columns)
         faults: list[str] = []
         counts = Counter(self.key_of(row) for row in rows)
         faults += [f"{' '.join(key)!r} is there {n} times" for key, n in counts.items() if n > 1]
@@ -160,23 +161,6 @@ def rating(number: int, column: str, row: Cells, faults: list[str]) -> int | Non
         faults.append(f"row {number}, column {column}: {value!r} is no rating 1, 2, 3, 4 or 5")
         return None
     return int(found)
-
-
-def _read_csv(path: Path, columns: Sequence[str]) -> Iterator[Cells]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DatasetError(str(path), [f"it is not UTF-8 ({error}); save it as 'CSV UTF-8'"]) from error
-    header = text.partition("\n")[0]
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(_DELIMITERS, key=header.count), strict=True)
-    missing = [c for c in columns if c not in (reader.fieldnames or ())]
-    if missing:
-        raise DatasetError(str(path), [f"row 1: the columns {', '.join(missing)} are missing"])
-    try:
-        for row in reader:
-            yield {column: unescaped(row[column] or "") for column in columns}
-    except csv.Error as error:
-        raise DatasetError(str(path), [f"near line {reader.line_num}: {error}"]) from error
 
 
 def _csv_text(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evaluators.files import write_text
 from evaluators.judge import LanguageModel, Outcome, Reply, Request
 from evaluators.judge.reply import UnreadableReplyError
 
@@ -226,14 +227,6 @@ def read_rows(path: Path) -> list[Row]:
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write JSON lines; a reader sees the whole file or none."""
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-
-
-def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
-    """Write a file; a reader sees the whole file or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text(text, encoding=encoding, newline="")
-    unfinished.replace(path)
 
 
 def _told(rows: Sequence[Row]) -> str:

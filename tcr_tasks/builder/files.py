@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, and what a build was made from."""
+"""What a build was made from."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-
-def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
-    """Write a file; a reader sees the whole file or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text(text, encoding=encoding, newline="")
-    unfinished.replace(path)
+from evaluators.files import write_text
 
 
 def digest(value: Any) -> str:

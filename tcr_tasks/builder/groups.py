@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 
+from evaluators.files import write_text
 from tcr_tasks.builder.augment import Taste, as_csv, plain_look, printed
-from tcr_tasks.builder.files import write_text
 from tcr_tasks.builder.generate import Planned
 from tcr_tasks.builder.losses import lost_cells
 from tcr_tasks.builder.sources import SourceTable

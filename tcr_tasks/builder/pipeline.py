@@ -6,7 +6,7 @@ import hashlib
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +90,7 @@ def build(
     if options.review is not None:
         decisions = decide(options.review, said, texts, meanings(questions, tables), {t.key for t in tables})
         if decisions.unknown:
-            print(
+            tell(
                 f"{options.review}: {decisions.unknown} decisions are on questions, wordings or tables that are not "
                 "there any more, and count for nothing"
             )
@@ -100,7 +100,8 @@ def build(
     assembled = assembled.without(dropped)
     if not assembled.planned:
         raise ValueError(f"the review {options.review} leaves no question")
-    tables, questions = built_tables(assembled), built_questions(assembled, texts, options.seed)
+    tables = [table for table in tables if table.key in assembled.tables]
+    questions = [replace(q, text=texts[q.id]) for q in questions if q.id not in dropped]
     checked = check_written(tables, questions, assembled.sources, options.seed)
     report = {
         "title": "TCR-Bench style benchmark" + (", natural groups" if options.natural else ""),

@@ -9,9 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evaluators.files import write_text
+from evaluators.plugin import sheets
 from evaluators.plugin.checks import DatasetError
-from evaluators.spreadsheet import escaped, unescaped
-from tcr_tasks.builder.files import write_text
+from evaluators.spreadsheet import escaped
 from tcr_tasks.builder.output import BuiltQuestion, BuiltTable
 from tcr_tasks.builder.signals import Candidate
 
@@ -89,21 +90,8 @@ def read_sheet(path: Path) -> list[dict[str, str]]:
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no review file {path}")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        header = text.partition("\n")[0]
-        delimiter = max(",;\t", key=header.count)
-        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        missing = [c for c in (*WRITTEN, *FILLED) if c not in (reader.fieldnames or ())]
-        if missing:
-            raise DatasetError(str(path), [f"row 1: the columns {', '.join(missing)} are missing"])
-        rows = [{c: unescaped(row[c] or "") for c in (*WRITTEN, *FILLED)} for row in reader]
-        # Spreadsheets add empty rows.
-        return [row for row in rows if any(cell.strip() for cell in row.values())]
-    except UnicodeDecodeError as error:
-        raise DatasetError(str(path), [f"it is not UTF-8 ({error}); save it as 'CSV UTF-8'"]) from error
-    except csv.Error as error:
-        raise DatasetError(str(path), [f"it is not CSV: {error}"]) from error
+    # Spreadsheets add empty rows.
+    return [row for row in sheets.read_sheet(path, (*WRITTEN, *FILLED)) if any(map(str.strip, row.values()))]
 
 
 def said_by(rows: Sequence[Mapping[str, str]]) -> dict[tuple[str, str, str, str], Mapping[str, str]]:

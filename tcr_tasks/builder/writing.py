@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evaluators.files import write_text
 from evaluators.plugin.dataset import Card
-from tcr_tasks.builder.files import write_text
 from tcr_tasks.builder.output import BuiltQuestion, BuiltTable, write_layout, write_tcr_open
 from tcr_tasks.builder.plans import Options
 from tcr_tasks.builder.report import markdown

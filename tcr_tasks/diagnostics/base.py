@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -128,14 +128,12 @@ class Base:
         main: all questions, and all tables.
         diagnostic: the exact-match questions, and the union of their groups.
         notes: what a reader of any score should know about the dataset.
-        reads: text -> how many of its characters the model reads at most; ``None`` if there is no known limit.
     """
 
     name: str
     main: QuestionSet
     diagnostic: QuestionSet
     notes: tuple[str, ...] = ()
-    reads: Callable[[str], int] | None = None
 
 
 def matching_rows(query: Query, canonical: pd.DataFrame) -> tuple[int, ...]:

@@ -55,7 +55,7 @@ FORMATS: dict[str, TableFormat | None] = {
     "tsen": TableFormat.TSEN,
     "tsens": TableFormat.TSENS,
 }
-_FORMAT_NAMES = {
+FORMAT_NAMES = {
     "csv": "CSV",
     "html": "HTML",
     "markdown": "Markdown",
@@ -63,9 +63,9 @@ _FORMAT_NAMES = {
     "tsen": "TSen",
     "tsens": "TSenS",
 }
-_BINDING_FORMATS = ("mixed", "csv", "html", "markdown")
-_VOLUME_NAMES = {"sen": "Sen", "sens": "SenS", "senss": "SenSS"}
-_BINDING_NAMES = {"ori": "Ori", "rid": "RID", "rid-shuf": "RID+Shuf"}
+BINDING_FORMATS = ("mixed", "csv", "html", "markdown")
+VOLUME_NAMES = {"sen": "Sen", "sens": "SenS", "senss": "SenSS"}
+BINDING_NAMES = {"ori": "Ori", "rid": "RID", "rid-shuf": "RID+Shuf"}
 _PERTURBATION_NAMES = {"content": "Content perturbation", "rename": "Renamed header", "delete": "Deleted column"}
 
 
@@ -73,7 +73,7 @@ def _whole() -> list[Diagnostic]:
     return [
         Diagnostic(
             f"main/{name}",
-            f"All questions, {_FORMAT_NAMES[name]}",
+            f"All questions, {FORMAT_NAMES[name]}",
             "Table 8",
             {"format": name},
             partial(whole, fmt=fmt),
@@ -91,7 +91,7 @@ def _formats() -> list[Diagnostic]:
             out.append(
                 Diagnostic(
                     f"formats/{name}/{form}",
-                    f"{_FORMAT_NAMES[name]}, {form} query",
+                    f"{FORMAT_NAMES[name]}, {form} query",
                     paper,
                     {"format": name, "query_form": form},
                     partial(formats, fmt=fmt, form=form),
@@ -104,7 +104,7 @@ def _volume() -> list[Diagnostic]:
     return [
         Diagnostic(
             f"volume/{kind}",
-            f"Tables as {_VOLUME_NAMES[kind]}",
+            f"Tables as {VOLUME_NAMES[kind]}",
             "Table 2",
             {"volume": kind},
             partial(volume, kind=kind),
@@ -122,7 +122,7 @@ def _intra() -> list[Diagnostic]:
             out.append(
                 Diagnostic(
                     f"intra/{unit}/{kind}",
-                    f"Inside the target, {'rows' if size == 1 else f'chunks of {size} rows'} as {_VOLUME_NAMES[kind]}",
+                    f"Inside the target, {'rows' if size == 1 else f'chunks of {size} rows'} as {VOLUME_NAMES[kind]}",
                     paper,
                     {"rows": size, "volume": kind},
                     partial(intra_table, size=size, kind=kind),
@@ -135,13 +135,13 @@ def _binding() -> list[Diagnostic]:
     return [
         Diagnostic(
             f"binding/{kind}" + ("" if name == "mixed" else f"/{name}"),
-            f"{_BINDING_NAMES[kind]}, {_FORMAT_NAMES[name]}",
+            f"{BINDING_NAMES[kind]}, {FORMAT_NAMES[name]}",
             "Tables 3, 22" if name == "mixed" else "Table 22",
             {"configuration": kind, "format": name},
             partial(binding, kind=kind, fmt=FORMATS[name]),
         )
         for kind in BINDINGS
-        for name in _BINDING_FORMATS
+        for name in BINDING_FORMATS
     ]
 
 

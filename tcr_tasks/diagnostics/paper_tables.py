@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tcr_tasks.diagnostics.catalogue import FORMATS
+from tcr_tasks.diagnostics.catalogue import BINDING_FORMATS, BINDING_NAMES, FORMAT_NAMES, FORMATS, VOLUME_NAMES
 from tcr_tasks.diagnostics.consistency import COMPARISONS as CONSISTENCY
 from tcr_tasks.diagnostics.tables import PaperTable, Row
 from tcr_tasks.diagnostics.transforms.formats import QUERY_FORMS
@@ -13,16 +13,6 @@ from tcr_tasks.diagnostics.transforms.length import LENGTHS
 from tcr_tasks.diagnostics.transforms.perturbation import PERTURBATIONS
 from tcr_tasks.diagnostics.transforms.position import COMPARISONS as POSITIONS
 from tcr_tasks.diagnostics.transforms.volume import VOLUMES
-
-_FORMAT_NAMES = {
-    "csv": "CSV",
-    "html": "HTML",
-    "markdown": "Markdown",
-    "mixed": "Mixed",
-    "tsen": "TSen",
-    "tsens": "TSenS",
-}
-_VOLUME_NAMES = {"sen": "Sen", "sens": "SenS", "senss": "SenSS"}
 
 
 def _recall(*ks: int) -> dict[str, str]:
@@ -46,7 +36,7 @@ _PAIR_NOTE = (
 
 
 def _paper_tables() -> tuple[PaperTable, ...]:
-    named = _FORMAT_NAMES.items()
+    named = FORMAT_NAMES.items()
     main = tuple(Row((text,), f"main/{name}") for name, text in named)
     all_k = {**_recall(1, 2, 3, 4, 5), **{f"GR@{k}": f"gr_at_{k}" for k in range(1, 6)}}
     forms = {"natural": "Final (NL)", "template": "Template", "sentential": "Sentential"}
@@ -101,7 +91,7 @@ def _paper_tables() -> tuple[PaperTable, ...]:
             ("Format", "Query"),
             _USUAL,
             tuple(
-                Row((_FORMAT_NAMES[name], forms[form]), f"formats/{name}/{form}")
+                Row((FORMAT_NAMES[name], forms[form]), f"formats/{name}/{form}")
                 for name in FORMATS
                 for form in QUERY_FORMS
                 if form != "natural" and name != "mixed"
@@ -112,14 +102,14 @@ def _paper_tables() -> tuple[PaperTable, ...]:
             "Semantic volume (Table 2)",
             ("Type",),
             _USUAL,
-            tuple(Row((_VOLUME_NAMES[kind],), f"volume/{kind}") for kind in VOLUMES),
+            tuple(Row((VOLUME_NAMES[kind],), f"volume/{kind}") for kind in VOLUMES),
         ),
         PaperTable(
             "Inside the target (Tables 20 and 21, Figure 4)",
             ("Unit", "Type"),
             {**_recall(1, 3, 5), "chance R@1": "chance_recall_at_1", "n": "n"},
             tuple(
-                Row(("row" if size == 1 else f"{size} rows", _VOLUME_NAMES[kind]), _intra_key(size, kind))
+                Row(("row" if size == 1 else f"{size} rows", VOLUME_NAMES[kind]), _intra_key(size, kind))
                 for size in CHUNKS
                 for kind in VOLUMES
             ),
@@ -153,7 +143,7 @@ def _consistency_tables() -> Iterable[PaperTable]:
     }
     for number, what in (("18", "formats"), ("19", "forms of the query")):
         rows = [c for c in CONSISTENCY if c.paper == f"Table {number}"]
-        shown = (" vs. ".join(_FORMAT_NAMES.get(str(v), str(v)) for v in c.settings.values()) for c in rows)
+        shown = (" vs. ".join(FORMAT_NAMES.get(str(v), str(v)) for v in c.settings.values()) for c in rows)
         yield PaperTable(
             f"Consistency across {what} (Table {number})",
             ("Base vs. comparison",),
@@ -164,16 +154,14 @@ def _consistency_tables() -> Iterable[PaperTable]:
 
 
 def _pair_tables() -> Iterable[PaperTable]:
-    kinds = {"ori": "Ori", "rid": "RID", "rid-shuf": "RID+Shuf"}
-    formats = ("mixed", "csv", "html", "markdown")
     yield PaperTable(
         "Row-column binding (Tables 3 and 22)",
         ("Config", "Format"),
         _PAIRS,
         tuple(
-            Row((text, _FORMAT_NAMES[name]), f"binding/{kind}" + ("" if name == "mixed" else f"/{name}"))
-            for kind, text in kinds.items()
-            for name in formats
+            Row((text, FORMAT_NAMES[name]), f"binding/{kind}" + ("" if name == "mixed" else f"/{name}"))
+            for kind, text in BINDING_NAMES.items()
+            for name in BINDING_FORMATS
         ),
         _PAIR_NOTE,
     )

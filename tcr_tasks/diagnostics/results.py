@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evaluators.files import write_text
 from tcr_tasks.diagnostics.score import Score
 
 RESULT_COLUMNS = ("model", "revision", "data", "data_revision", "diagnostic", "family", "paper", "stratum")
@@ -86,10 +87,7 @@ class Store:
     def write(self, finding: Finding) -> None:
         """Keep a finding."""
         path = self.path(finding.origin, finding.diagnostic)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(".tmp")
-        unfinished.write_text(json.dumps(asdict(finding), indent=1, allow_nan=False), encoding="utf-8")
-        os.replace(unfinished, path)
+        write_text(path, json.dumps(asdict(finding), indent=1, allow_nan=False))
 
     def all(self) -> list[Finding]:
         """Every finding of every model, in the order of file names."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -23,7 +22,7 @@ from tcr_tasks.diagnostics.catalogue import CATALOGUE, FAMILIES, Diagnostic
 from tcr_tasks.diagnostics.models import characters_read
 from tcr_tasks.diagnostics.reading import read_base
 from tcr_tasks.diagnostics.score import CaseScores, score_case
-from tcr_tasks.diagnostics.transforms.pairs import differ_within
+from tcr_tasks.diagnostics.transforms.pairs import within_limit
 from tcr_tasks.tasks import SAMPLE, TCRSample, TCRTask
 
 
@@ -149,18 +148,6 @@ class DiagnosticTask(TCRTask):
     def describe_query(self, query_id: str, data: TaskData) -> dict[str, Any]:
         case: Case = data.side["case"]
         return {"targets": case.targets[query_id], "group": case.groups[query_id], "labels": case.labels.get(query_id)}
-
-
-def within_limit(case: Case, reads: Callable[[str, str], int] | None) -> Case:
-    """The case, with pairs that differ only beyond what the model reads marked as not measurable."""
-    if not case.pairwise or reads is None:
-        return case
-    unread: dict[str, str] = {}
-    for query, text in case.queries.items():
-        first, second = (case.documents[document] for document in case.groups[query])
-        if not differ_within(first, second, lambda document, text=text: reads(document, text)):  # type: ignore[misc]
-            unread[query] = "their two tables differ only beyond the length that the model reads"
-    return replace(case, not_measurable={**unread, **case.not_measurable})
 
 
 def task_data(case: Case) -> TaskData:

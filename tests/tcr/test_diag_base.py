@@ -146,7 +146,7 @@ def test_the_sample() -> None:
     base = sample_base()
     assert (len(base.main.questions), len(base.main.tables)) == (30, 159)
     assert (len(base.diagnostic.questions), len(base.diagnostic.tables)) == (10, 46)
-    assert base.notes == () and base.reads is None
+    assert base.notes == ()
     labels = {
         row["query-id"]: dict(zip(row["corpus-ids"], row["strategies"], strict=True)) for row in sample_rows("groups")
     }

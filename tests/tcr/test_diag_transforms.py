@@ -25,7 +25,7 @@ from tcr_tasks.diagnostics.transforms.binding import binding, shuffled, with_row
 from tcr_tasks.diagnostics.transforms.formats import formats, whole
 from tcr_tasks.diagnostics.transforms.intra import intra_table
 from tcr_tasks.diagnostics.transforms.length import length, sampled_rows
-from tcr_tasks.diagnostics.transforms.pairs import differ_within, first_difference
+from tcr_tasks.diagnostics.transforms.pairs import differ_within, first_difference, within_limit
 from tcr_tasks.diagnostics.transforms.perturbation import perturbation
 from tcr_tasks.diagnostics.transforms.position import COMPARISONS, placed, position
 from tcr_tasks.diagnostics.transforms.strategies import without_column_deletion
@@ -445,11 +445,11 @@ def test_what_the_model_does_not_read_is_not_measurable() -> None:
     # "cities:\ntown,state,people\n" are 26 characters; the first change, in Acton's row, comes behind "Acton,".
     base = made_base()
     assert not perturbation(base, "content").not_measurable
-    assert set(perturbation(replace(base, reads=lambda text: 33), "content").not_measurable) == set()
-    assert set(perturbation(replace(base, reads=lambda text: 32), "content").not_measurable) == {"q1"}
-    assert set(perturbation(replace(base, reads=lambda text: 10), "content").not_measurable) == {"q1", "q2"}
-    reason = position(replace(base, reads=lambda text: 10), "top", "bottom").not_measurable["q1"]
-    assert reason == "the two tables differ only beyond the length that the model reads"
+    assert set(within_limit(perturbation(base, "content"), lambda document, query: 33).not_measurable) == set()
+    assert set(within_limit(perturbation(base, "content"), lambda document, query: 32).not_measurable) == {"q1"}
+    assert set(within_limit(perturbation(base, "content"), lambda document, query: 10).not_measurable) == {"q1", "q2"}
+    reason = within_limit(position(base, "top", "bottom"), lambda document, query: 10).not_measurable["q1"]
+    assert reason == "their two tables differ only beyond the length that the model reads"
 
 
 # --- transposition ------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -31,8 +31,7 @@ def pairs_case(
 ) -> Case:
     """The pairs of all diagnostic questions as one pool, without any sibling.
 
-    A question whose two tables are printed alike is left out. Where the model reads no more than ``base.reads`` of a
-    text and the two do not differ that far, the question is marked as not measurable.
+    A question whose two tables are printed alike is left out.
 
     Args:
         make: the pair of a question whose structure is known, or the reason why it has none.
@@ -48,7 +47,6 @@ def pairs_case(
     documents: dict[str, str] = {}
     pairs: dict[str, tuple[str, str]] = {}
     missing: dict[str, list[str]] = {}
-    unmeasured: dict[str, str] = {}
     for q in kept:
         made = make(q)
         if isinstance(made, str):
@@ -62,13 +60,11 @@ def pairs_case(
         ids = [document_id(base.diagnostic, q.target, f"{q.id}#{key}#{name}") for name in names]
         pairs[q.id] = ids[0], ids[1]
         documents |= dict(zip(ids, texts, strict=True))
-        if base.reads is not None and not differ_within(*texts, base.reads):
-            unmeasured[q.id] = "the two tables differ only beyond the length that the model reads"
     reasons = [note for reason, ids in missing.items() for note in left_out(ids, len(kept), reason)]
     if not pairs:
         raise NotPossibleError(f"{base.name}: no question gives a pair; {'; '.join(reasons)}")
     asked = [q for q in kept if q.id in pairs]
-    return _case(asked, documents, pairs, names, unmeasured, [*all_notes, *reasons, *notes])
+    return _case(asked, documents, pairs, names, [*all_notes, *reasons, *notes])
 
 
 def _case(
@@ -76,7 +72,6 @@ def _case(
     documents: Mapping[str, str],
     pairs: Mapping[str, tuple[str, str]],
     names: tuple[str, str],
-    unmeasured: Mapping[str, str],
     notes: Sequence[str],
 ) -> Case:
     return Case(
@@ -87,9 +82,20 @@ def _case(
         labels={key: dict(zip(pair, names, strict=True)) for key, pair in pairs.items()},
         strata={q.id: q.type for q in questions},
         pairwise=True,
-        not_measurable=unmeasured,
         notes=tuple(notes),
     )
+
+
+def within_limit(case: Case, reads: Callable[[str, str], int] | None) -> Case:
+    """The case, with pairs that differ only beyond what the model reads marked as not measurable."""
+    if not case.pairwise or reads is None:
+        return case
+    unread: dict[str, str] = {}
+    for query, text in case.queries.items():
+        first, second = (case.documents[document] for document in case.groups[query])
+        if not differ_within(first, second, lambda document, text=text: reads(document, text)):  # type: ignore[misc]
+            unread[query] = "their two tables differ only beyond the length that the model reads"
+    return replace(case, not_measurable={**unread, **case.not_measurable})
 
 
 def differ_within(first: str, second: str, reads: Callable[[str], int]) -> bool:
