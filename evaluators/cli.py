@@ -90,8 +90,9 @@ def _configure_logging() -> None:
 
     # Standard error, so that what a command prints can be piped.
     handler = RichHandler(console=Console(stderr=True), show_path=False, show_time=False)
+    # bm25s sets itself to DEBUG when it is imported.
+    handler.addFilter(lambda record: record.name != "bm25s" or record.levelno >= logging.WARNING)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
-    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG otherwise
 
 
 # ---- mteb's `run`, prepared ------------------------------------------------------------------------------------

@@ -8,17 +8,17 @@ seed and the question's id, so a question can be added without changing the tabl
 from __future__ import annotations
 
 import io
-import json
 import random
 from pathlib import Path
 from typing import Any
 
 from evaluators.plugin.dataset import Card, write_dataset
+from tcr_tasks.builder.output import BuiltQuestion, BuiltTable, layout_rows
 from tcr_tasks.queries import Query
 from tcr_tasks.sample_questions import QUESTIONS, Question
 from tcr_tasks.sample_sources import SOURCES, load
 from tcr_tasks.sample_tables import Table, group, matches
-from tcr_tasks.serialize import read_table
+from tcr_tasks.serialize import TableFormat, read_table
 from tcr_tasks.tables import corpus_id
 
 SAMPLE_DIRECTORY = Path(__file__).parent / "sample"
@@ -70,7 +70,8 @@ def build(seed: int = 0) -> dict[str, list[dict[str, Any]]]:
         ValueError: if a query has no answer in its source, or is answered by another number of tables than one.
     """
     sources = {name: load(source) for name, source in SOURCES.items()}
-    configs: dict[str, list[dict[str, Any]]] = {name: [] for name in ("tables", "corpus", "queries", "qrels", "groups")}
+    tables: list[BuiltTable] = []
+    questions: list[BuiltQuestion] = []
     for question in QUESTIONS:
         rng = random.Random(f"{seed}:{question.id}")
         # No row that answers another question may enter this group.
@@ -79,50 +80,46 @@ def build(seed: int = 0) -> dict[str, list[dict[str, Any]]]:
         if question.only:
             column, values = question.only
             rows = [row for row in rows if row[column] in values]
-        _add_group(configs, question, group(question, rows, rng), rng)
+        of_group, built = _group(question, group(question, rows, rng), rng)
+        tables += of_group
+        questions.append(built)
+    configs = layout_rows(tables, questions)
     _check(configs)
     return configs
 
 
-def _add_group(
-    configs: dict[str, list[dict[str, Any]]], question: Question, tables: list[Table], rng: random.Random
-) -> None:
+def _group(question: Question, tables: list[Table], rng: random.Random) -> tuple[list[BuiltTable], BuiltQuestion]:
+    """The tables of a question by their numbers, which tell nothing of the target, and the question."""
     db_id, table_name = question.place.split("/")
     numbers = list(range(len(tables)))
     rng.shuffle(numbers)
-    ids = [corpus_id(f"{db_id}::{table_name}_T{number}") for number in numbers]
-    for number, doc_id, table in sorted(zip(numbers, ids, tables, strict=True), key=lambda item: item[0]):
-        configs["tables"].append(
-            {
-                "table-key": f"{db_id}::{table_name}_T{number}",
-                "db_id": db_id,
-                "table_path": f"{table_name}_T{number}",
-                "table_name": table_name,
-                "table_format": table.look.fmt,
-                "csv": table.csv,
-                "canonical_csv": table.canonical_csv,
-                "canonical_columns": json.dumps({header: c for c, (header, _) in table.look.columns.items()}),
-                "source": SOURCES[question.source].file,
-                "strategy": table.strategy,
-            }
+    built = [
+        BuiltTable(
+            db_id=db_id,
+            table_path=f"{table_name}_T{number}",
+            table_name=table_name,
+            table_format=TableFormat(table.look.fmt),
+            csv=table.csv,
+            canonical_csv=table.canonical_csv,
+            canonical_columns={header: column for column, (header, _) in table.look.columns.items()},
+            source=SOURCES[question.source].file,
+            strategy=table.strategy,
+            prompt_notes=table.prompt_notes,
         )
-        configs["corpus"].append({"_id": doc_id, "title": "", "text": table.text(table_name)})
-    members = sorted(zip(ids, tables, strict=True), key=lambda item: item[0])
+        for number, table in zip(numbers, tables, strict=True)
+    ]
     query = question.query
-    configs["queries"].append({"_id": question.id, "text": question.text})
-    configs["qrels"].append({"query-id": question.id, "corpus-id": ids[0], "score": 1})
-    configs["groups"].append(
-        {
-            "query-id": question.id,
-            "corpus-ids": [doc_id for doc_id, _ in members],
-            "target": ids[0],
-            "question_type": query.question_type,
-            "strategies": [table.strategy for _, table in members],
-            "question_template": query.template(rng.randrange(6 if query.question_type == "EM" else 4)),
-            "question_sentence": query.sentential(),
-            "query": query.to_json(),
-            "answer": json.dumps(query.answer(read_table(io.StringIO(tables[0].canonical_csv)))),
-        }
+    frame = read_table(io.StringIO(tables[0].canonical_csv))
+    return sorted(built, key=lambda table: int(table.table_path.rpartition("_T")[2])), BuiltQuestion(
+        id=question.id,
+        text=question.text,
+        query=query,
+        target_key=built[0].key,
+        group_keys=[table.key for table in built],
+        template=query.template(rng.randrange(6 if query.question_type == "EM" else 4)),
+        sentence=query.sentential(),
+        answer=query.answer(frame),
+        answer_rows=query.rows(frame),
     )
 
 

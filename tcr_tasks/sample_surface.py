@@ -27,6 +27,8 @@ __all__ = ["MONTHS", "NUMBER_KINDS", "Form", "Kind", "forms", "ordinal", "roman"
 
 # date: 2012-11-19; month: the first day of it; hour: 2010-07-09 15:00; year and the three kinds of number as digits.
 Kind = Literal["date", "month", "hour", "year", "count", "small", "number", "text"]
+# What the header of a shifted column says.
+TEN_TIMES = "x 10"
 NUMBER_KINDS = ("year", "count", "small", "number")
 
 
@@ -53,7 +55,7 @@ def forms(kind: Kind, unit: str = "") -> list[Form]:
         "count": [Form(str), Form(_thousands), Form(_grouped)],
         "small": [Form(str), Form(_small_words), Form(_small_roman)],
         # The paper shifts numbers "relatively infrequently".
-        "number": [*[Form(str)] * 5, Form(_times_ten, "x 10")],
+        "number": [*[Form(str)] * 5, Form(_times_ten, TEN_TIMES)],
         "text": [Form(str)],
     }
     found = known[kind]

@@ -14,7 +14,7 @@ from functools import partial
 from tcr_tasks.queries import Condition, Query
 from tcr_tasks.sample_questions import Question
 from tcr_tasks.sample_sources import SOURCES, Column, Row
-from tcr_tasks.sample_surface import NUMBER_KINDS, forms
+from tcr_tasks.sample_surface import NUMBER_KINDS, TEN_TIMES, forms
 from tcr_tasks.serialize import read_table, serialize
 
 TABLE_FORMATS = ("csv", "html", "markdown")
@@ -57,6 +57,15 @@ class Table:
     def canonical_csv(self) -> str:
         """The same cells as they are in the source."""
         return _csv(list(self.look.columns), [[row[c] for c in self.look.columns] for row in self.rows])
+
+    @property
+    def prompt_notes(self) -> list[str]:
+        """What a prompt that shows the table must say of shifted numbers."""
+        shifted = [header for header, _ in self.look.columns.values() if header.endswith(f"({TEN_TIMES})")]
+        return [
+            f"The values of column {header!r} were multiplied by 10; divide by 10 to get the true value."
+            for header in shifted
+        ]
 
     def text(self, table_name: str) -> str:
         """What is encoded."""

@@ -50,11 +50,14 @@ class Assembled:
     def ambiguous(self) -> dict[str, tuple[str, ...]]:
         """The questions that not exactly their target answers, with the tables that do.
 
-        Every question runs on every table that has its columns (A.4, A.7).
+        Every question runs on every table that has its columns (A.4, A.7), and once more where rounding in print
+        changes values.
         """
         with Corpus() as corpus:
             for key, table in self.tables.items():
                 corpus.add(key, table.frame(self.sources[table.source]))
+                if table.lost:
+                    corpus.add(key, table.as_read(self.sources[table.source]))
             found = {p.id: answering(corpus, p) for p in self.planned}
         return {question: keys for question, keys in found.items() if keys != self.groups[question][:1]}
 
@@ -193,6 +196,7 @@ def built_tables(assembled: Assembled) -> list[BuiltTable]:
                 canonical_columns=table.headers,
                 source=table.source,
                 strategy=table.strategy,
+                prompt_notes=table.notes,
             )
         )
     return out

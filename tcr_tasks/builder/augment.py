@@ -19,7 +19,18 @@ import pandas as pd
 from tcr_tasks.builder.forms import Cell, Form, forms_of, plain_form, shifts_of
 from tcr_tasks.builder.kinds import Kind, name_words
 
-__all__ = ["Dress", "Look", "Taste", "Wardrobe", "as_csv", "draw_look", "normalised", "plain_look", "printed"]
+__all__ = [
+    "Dress",
+    "Look",
+    "Taste",
+    "Wardrobe",
+    "as_csv",
+    "draw_look",
+    "normalised",
+    "plain_look",
+    "printed",
+    "readings",
+]
 
 _RESTYLED = re.compile(r"[A-Za-z0-9 _-]+")
 
@@ -188,6 +199,27 @@ def normalised(table: pd.DataFrame, look: Look) -> pd.DataFrame:
             for column, dress in look.columns.items()
         },
     )
+
+
+def readings(lost: Mapping[str, Mapping[int, str]], look: Look) -> dict[str, dict[int, Cell | None]]:
+    """What a reader takes printed cells for, by the column's own name; ``None`` for a cell that says nothing.
+
+    Args:
+        lost: by header and row, see :func:`tcr_tasks.builder.losses.lost_cells`.
+        look: how the table is printed.
+    """
+    names = look.canonical
+    return {
+        names[header]: {row: _reading(look.columns[names[header]].form, text) for row, text in cells.items()}
+        for header, cells in lost.items()
+    }
+
+
+def _reading(form: Form, text: str) -> Cell | None:
+    try:
+        return form.parse(text) if text else None
+    except (ValueError, ArithmeticError):
+        return None
 
 
 def as_csv(table: pd.DataFrame) -> str:

@@ -127,7 +127,17 @@ class Draft:
             return "a text that printed tables show as a number or a truth value"
         if {_text(value) for value in found} & {_text(value) for value in values}:
             return "an answer that the question itself holds"
+        if self._is_redundant():
+            return "a condition that leaves out no row which the others let in"
         return None
+
+    def _is_redundant(self) -> bool:
+        """Whether one of several conditions could go: the year beside the date, a comparison of what is fixed already.
+
+        A sibling without that column could still tell the answer.
+        """
+        rest = [np.logical_and.reduce([*self.each[:at], *self.each[at + 1 :]]) for at in range(len(self.each))]
+        return len(self.each) > 1 and any((rows & self.target.present == self.matching).all() for rows in rest)
 
 
 def draw(
@@ -137,7 +147,7 @@ def draw(
     aggregates: Sequence[Aggregate],
     rng: random.Random,
 ) -> Draft | None:
-    """A question that some row answers, or ``None`` if the columns allow none of the type.
+    """A question that some row answers, or ``None`` if the columns, or the cells of the row drawn, allow none.
 
     The conditions come from a row drawn at random: equalities with its cells, and, but for EM, one comparison whose
     bound is placed among the rows that the equalities leave so that about as few as allowed remain.
@@ -154,21 +164,40 @@ def draw(
     equal = [c for c in usable if c is not target and c.cells[row] is not None]
     rng.shuffle(equal)
     if question_type == "EM":
-        return _drafted(question_type, [(c, "=", c.cells[row]) for c in equal[:n_conditions]], target, aggregate)
+        found = _equalities(equal, row, target.present, n_conditions, 1) or [(c, "=", c.cells[row]) for c in equal[:1]]
+        return _drafted(question_type, found, target, aggregate)
     compared = [c for c in comparable if c.cells[row] is not None and c is not target] or [
         c for c in comparable if c.cells[row] is not None
     ]
     if not compared:
         return None
     last = rng.choice(compared)
-    chosen: list[tuple[ColumnValues, Operator, Any]] = [(c, "=", c.cells[row]) for c in equal if c is not last][
-        : n_conditions - 1
-    ]
-    left = np.logical_and.reduce([target.present, last.present, *(c.holds(op, value) for c, op, value in chosen)])
+    there = target.present & last.present
+    chosen = _equalities([c for c in equal if c is not last], row, there, n_conditions - 1, 2)
+    left = np.logical_and.reduce([there, *(c.holds(op, value) for c, op, value in chosen)])
     most = max_answers if aggregate is None else max_answers * AGGREGATE_FACTOR
     chosen.append((last, *_comparison(last, left, row, most, rng)))
     rng.shuffle(chosen)
     return _drafted(question_type, chosen, target, aggregate)
+
+
+def _equalities(
+    columns: Sequence[ColumnValues], row: int, among: Rows, n: int, fewest: int
+) -> list[tuple[ColumnValues, Operator, Any]]:
+    """Up to ``n`` equalities with cells of a row, each of which leaves out some of the rows ``among`` that are left.
+
+    The last one may leave ``fewest`` rows, those before it two: of one row there is nothing to leave out.
+    """
+    chosen: list[tuple[ColumnValues, Operator, Any]] = []
+    left = among
+    for column in columns:
+        narrowed = left & column.holds("=", column.cells[row])
+        if len(chosen) == n:
+            break
+        if max(2 if len(chosen) < n - 1 else 1, fewest) <= narrowed.sum() < left.sum():
+            chosen.append((column, "=", column.cells[row]))
+            left = narrowed
+    return chosen
 
 
 def _targets(columns: Mapping[str, ColumnValues], aggregate: Aggregate | None) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evaluators.files import write_text
+from evaluators.files import LOCK, write_text
 
 
 def digest(value: Any) -> str:
@@ -34,7 +34,7 @@ class Record:
                 self._before = dict(json.loads(self.path.read_text(encoding="utf-8")))
             except (ValueError, TypeError) as error:
                 raise ValueError(f"{self.path} was damaged ({error}); choose a new --out") from error
-        elif directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        elif directory.exists() and (not directory.is_dir() or _holds_files(directory)):
             raise ValueError(
                 f"{directory} exists and was not made by this command (it has no work/settings.json); choose a new "
                 "--out"
@@ -59,3 +59,8 @@ class Record:
                 "choose a new --out, or pass --redo to build it again"
             )
         write_text(self.path, json.dumps(now, indent=1, sort_keys=True))
+
+
+def _holds_files(directory: Path) -> bool:
+    """Any but the lock of a build that came to nothing."""
+    return any(path.name != LOCK for path in directory.rglob("*") if not path.is_dir())

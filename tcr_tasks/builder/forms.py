@@ -70,8 +70,11 @@ def plain_form(cell_type: type) -> Form:
     """
     if cell_type is str:
         return Form("plain", _text, _text)
-    if cell_type in (int, float):
-        return Form("plain", repr, cell_type)
+    if cell_type is int:
+        # Markdown prints 1234511 beside a gap as 1.23451e+06.
+        return Form("plain", repr, lambda text: _integer(Decimal(text)))
+    if cell_type is float:
+        return Form("plain", repr, float)
     raise ValueError(f"a table's cells are str, int or float, not {cell_type.__name__}")
 
 

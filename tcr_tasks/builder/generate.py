@@ -144,14 +144,14 @@ class _Maker:
             return None
         for _ in range(_TRIES):
             draft = draw(question_type, self._values, self._wishes.max_answers, self._wishes.aggregates, self._rng)
-            if draft is None:
-                break  # its columns allow no such question
-            fault = self._fault(draft)
-            if fault is None:
-                self._made.add(draft.query)
-                self._taken |= draft.matching
-                return draft.query, tuple(int(row) for row in np.flatnonzero(draft.matching))
-            left_out[fault] += 1
+            fault = "the columns, or the row drawn, allow no such question" if draft is None else self._fault(draft)
+            if fault is not None:
+                left_out[fault] += 1
+                continue
+            assert draft is not None
+            self._made.add(draft.query)
+            self._taken |= draft.matching
+            return draft.query, tuple(int(row) for row in np.flatnonzero(draft.matching))
         self._gave_up.add(question_type)
         return None
 

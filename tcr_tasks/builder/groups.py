@@ -6,16 +6,17 @@ import io
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from evaluators.files import write_text
-from tcr_tasks.builder.augment import Taste, as_csv, plain_look, printed
+from tcr_tasks.builder.augment import Taste, as_csv, plain_look, printed, readings
+from tcr_tasks.builder.forms import Cell
 from tcr_tasks.builder.generate import Planned
-from tcr_tasks.builder.losses import lost_cells
+from tcr_tasks.builder.losses import as_read, lost_cells, misprint
 from tcr_tasks.builder.sources import SourceTable
 from tcr_tasks.builder.subtables import FORMATS, Budget, Member, NoGroupError, make_group
 from tcr_tasks.builder.tokens import Counter
@@ -37,7 +38,7 @@ class GroupTable:
         format: in the Mixed setting.
         tokens: of the printed table.
         deleted: the column that was taken away.
-        lost: columns with a value that the format does not print in full.
+        lost: what a reader finds in place of values that the format does not print in full, by column and printed row.
         notes: what a reader must be told of shifted numbers.
     """
 
@@ -51,12 +52,16 @@ class GroupTable:
     format: TableFormat
     tokens: int
     deleted: str | None = None
-    lost: tuple[str, ...] = ()
+    lost: Mapping[str, Mapping[int, Cell | None]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def frame(self, source: SourceTable) -> pd.DataFrame:
         """The canonical table with typed cells."""
         return source.frame.iloc[list(self.rows)][list(self.columns)].reset_index(drop=True)
+
+    def as_read(self, source: SourceTable) -> pd.DataFrame:
+        """The canonical table as a reader of the printed one takes it."""
+        return as_read(self.frame(source), self.lost)
 
 
 @dataclass(frozen=True)
@@ -97,55 +102,64 @@ class Making:
             except NoGroupError as error:
                 return Group(planned.id, failure=str(error))
             tables = tuple(_made(source, member, self.format) for member in members)
-            if self.format is None or not _illegible(planned, tables[0]):
+            why = misprinted(planned, tables[0])
+            if why is None:
                 return Group(planned.id, tables)
-            failure = f"{source.place}: its answer is not printed in full as {self.format}"
+            failure = f"{source.place}: {why} as {tables[0].format}"
         return Group(planned.id, failure=failure)
 
     def as_it_is(self, source: SourceTable) -> GroupTable:
         """A source table of a natural group."""
         columns = tuple(str(column) for column in source.frame.columns)
         rows = tuple(range(len(source.frame)))
-        csv = as_csv(printed(source.frame, plain_look(source.frame, source.kinds)))
+        look = plain_look(source.frame, source.kinds)
+        csv = as_csv(printed(source.frame, look))
         fmt, lost = self._format(source.place, csv)
         tokens = self.counter.count(serialize(source.name, read_table(io.StringIO(csv)), fmt))
         return GroupTable(
-            source.place, "natural", columns, rows, {c: c for c in columns}, csv, csv, fmt, tokens, lost=lost
+            source.place,
+            "natural",
+            columns,
+            rows,
+            look.canonical,
+            csv,
+            csv,
+            fmt,
+            tokens,
+            lost=readings(lost, look),
         )
 
-    def _format(self, place: str, csv: str) -> tuple[TableFormat, tuple[str, ...]]:
-        """A format drawn for a table, if it can be one that prints every value in full, and the columns it does not."""
+    def _format(self, place: str, csv: str) -> tuple[TableFormat, dict[str, dict[int, str]]]:
+        """A format drawn for a table, if it can be one that prints every value in full, and the cells it does not."""
         order = list(FORMATS) if self.format is None else [self.format]
         random.Random(f"{self.seed}:format:{place}").shuffle(order)
-        lost = {fmt: tuple(lost_cells(csv, fmt)) for fmt in order}
+        lost = {fmt: lost_cells(csv, fmt) for fmt in order}
         chosen = next((fmt for fmt in order if not lost[fmt]), order[0])
         return chosen, lost[chosen]
 
 
 def _made(source: SourceTable, member: Member, fmt: TableFormat | None) -> GroupTable:
-    headers = {c: c for c in member.columns} if member.look is None else member.look.canonical
+    assert member.look is not None
     csv = member.csv(source)
     return GroupTable(
         source=source.place,
         strategy=member.strategy,
         columns=member.columns,
         rows=member.rows,
-        headers=headers,
+        headers=member.look.canonical,
         csv=csv,
         canonical_csv=member.canonical_csv(source),
         format=fmt or member.format,
         tokens=member.tokens,
         deleted=member.deleted,
-        lost=member.lost if fmt is None else tuple(headers[header] for header in lost_cells(csv, fmt)),
-        notes=() if member.look is None else member.look.notes,
+        lost=member.lost if fmt is None else readings(lost_cells(csv, fmt), member.look),
+        notes=member.look.notes,
     )
 
 
-def _illegible(planned: Planned, target: GroupTable) -> bool:
-    """Whether a row that answers is not printed in full in a column of the query."""
-    answers = {at for at, row in enumerate(target.rows) if row in set(planned.answer_rows)}
-    lost = {target.headers[header]: rows for header, rows in lost_cells(target.csv, target.format).items()}
-    return any(not answers.isdisjoint(lost.get(column, ())) for column in planned.query.columns)
+def misprinted(planned: Planned, target: GroupTable) -> str | None:
+    """Why the printed target does not give the question's answer, ``None`` if it does."""
+    return misprint(planned, target.frame(planned.source), target.rows, target.lost)
 
 
 # --- kept groups -------------------------------------------------------------------------------------------------
@@ -172,5 +186,6 @@ def kept_group(folder: Path, question: str, key: str) -> Group | None:
 
 
 def _tupled(table: dict[str, Any]) -> dict[str, Any]:
-    listed = {name: tuple(table[name]) for name in ("columns", "rows", "lost", "notes")}
-    return {**table, **listed, "format": TableFormat(table["format"])}
+    listed = {name: tuple(table[name]) for name in ("columns", "rows", "notes")}
+    lost = {column: {int(row): value for row, value in cells.items()} for column, cells in table["lost"].items()}
+    return {**table, **listed, "lost": lost, "format": TableFormat(table["format"])}

@@ -9,21 +9,25 @@ from __future__ import annotations
 import html
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
 import pandas as pd
 
+from tcr_tasks.builder.forms import Cell
+from tcr_tasks.builder.generate import Planned
 from tcr_tasks.serialize import TableFormat, read_table, serialize
 
-__all__ = ["lost_cells"]
+__all__ = ["as_read", "lost_cells", "misprint"]
 
 _PRINTED_NUMBER = re.compile(r"-?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?")
 _HTML_CELL = re.compile(r"<td>(.*?)</td>")
 
 
-def lost_cells(csv: str, fmt: TableFormat) -> dict[str, list[int]]:
-    """The rows, from 0, in which a value is not printed in full, by header; headers without such a row are left out.
+def lost_cells(csv: str, fmt: TableFormat) -> dict[str, dict[int, str]]:
+    """What is printed in place of values that are not printed in full, by header and row, the first row being 0.
+
+    Headers without such a value are left out.
 
     Numbers may be printed otherwise (``1`` as ``1.0``) as long as they are equal; texts must be the same but for the
     case of ``true`` and ``false``.
@@ -39,13 +43,49 @@ def lost_cells(csv: str, fmt: TableFormat) -> dict[str, list[int]]:
         raise ValueError(f"cannot tell what {fmt} loses; one of {', '.join(_CELLS)}")
     wanted = pd.read_csv(io.StringIO(csv), dtype=str, keep_default_na=False)
     read = read_table(io.StringIO(csv))
-    out: dict[str, list[int]] = {}
+    out: dict[str, dict[int, str]] = {}
     for at, header in enumerate(wanted.columns):
         pairs = zip(wanted.iloc[:, at].tolist(), _shown(read.iloc[:, [at]], fmt), strict=True)
-        lost = [row for row, (cell, shown) in enumerate(pairs) if not _same(cell, shown)]
+        lost = {row: shown for row, (cell, shown) in enumerate(pairs) if not _same(cell, shown)}
         if lost:
             out[str(header)] = lost
     return out
+
+
+def as_read(frame: pd.DataFrame, lost: Mapping[str, Mapping[int, Cell | None]]) -> pd.DataFrame:
+    """The table as a reader of the printed one takes it: with other values, or none, in place of the lost ones.
+
+    Args:
+        frame: columns of text or of numbers, rows as printed.
+        lost: by column and row of the frame.
+    """
+    read = frame.copy()
+    for column, cells in lost.items():
+        values = frame[column].astype(object).tolist()
+        for row, value in cells.items():
+            values[row] = value
+        read[column] = pd.Series(values, index=frame.index, dtype=object)
+    return read
+
+
+def misprint(
+    planned: Planned, table: pd.DataFrame, rows: Sequence[int], lost: Mapping[str, Mapping[int, Cell | None]]
+) -> str | None:
+    """Why the printed target does not give the question's answer, ``None`` if it does.
+
+    Args:
+        planned: the question.
+        table: the target's canonical cells.
+        rows: the rows of the source that these are.
+        lost: see :func:`as_read`.
+    """
+    wanted = [at for at, row in enumerate(rows) if row in set(planned.answer_rows)]
+    for column in planned.query.columns:
+        if not lost.get(column, {}).keys().isdisjoint(wanted):
+            return f"its answer is not printed in full in column {column!r}"
+    if planned.query.rows(as_read(table.reset_index(drop=True), lost)) != wanted:
+        return "printed, other rows answer, too"
+    return None
 
 
 def _shown(column: pd.DataFrame, fmt: TableFormat) -> list[str]:

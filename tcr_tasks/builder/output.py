@@ -22,7 +22,7 @@ from tcr_tasks.queries import Query
 from tcr_tasks.serialize import TableFormat
 from tcr_tasks.tables import Table, corpus_id
 
-__all__ = ["BuiltQuestion", "BuiltTable", "completed", "write_layout", "write_tcr_open"]
+__all__ = ["BuiltQuestion", "BuiltTable", "completed", "layout_rows", "write_layout", "write_tcr_open"]
 
 # What a file system or a URL may trip over, ":" also because it parts the two halves of a table's key.
 _UNSAFE = re.compile(r'[\\/:*?"<>|\x00-\x1f\x7f]')
@@ -43,6 +43,7 @@ class BuiltTable:
         canonical_columns: the source's names by header.
         source: where its rows come from.
         strategy: how it was made (``target``, ``row_deletion``, ...).
+        prompt_notes: what a prompt that shows the table must say of shifted numbers.
     """
 
     db_id: str
@@ -54,6 +55,7 @@ class BuiltTable:
     canonical_columns: Mapping[str, str]
     source: str
     strategy: str
+    prompt_notes: Sequence[str] = ()
 
     @property
     def key(self) -> str:
@@ -99,16 +101,20 @@ def write_layout(directory: Path, tables: Sequence[BuiltTable], questions: Seque
         ValueError: if the directory holds something already, or listing what is wrong with tables and questions.
     """
     _check(tables, questions)
+    with completed(directory) as unfinished:
+        write_dataset(unfinished, layout_rows(tables, questions), card)
+
+
+def layout_rows(tables: Sequence[BuiltTable], questions: Sequence[BuiltQuestion]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the project's layout by config: tables, corpus, queries, qrels, groups."""
     strategies = {table.key: table.strategy for table in tables}
-    configs: dict[str, list[dict[str, Any]]] = {
+    return {
         "tables": [_table_row(table) for table in tables],
         "corpus": [{"_id": corpus_id(table.key), "title": "", "text": table.text()} for table in tables],
         "queries": [{"_id": question.id, "text": question.text} for question in questions],
         "qrels": [{"query-id": q.id, "corpus-id": corpus_id(q.target_key), "score": 1} for q in questions],
         "groups": [_group_row(question, strategies) for question in questions],
     }
-    with completed(directory) as unfinished:
-        write_dataset(unfinished, configs, card)
 
 
 def write_tcr_open(directory: Path, tables: Sequence[BuiltTable], questions: Sequence[BuiltQuestion]) -> None:
@@ -175,6 +181,7 @@ def _table_row(table: BuiltTable) -> dict[str, Any]:
         "canonical_columns": json.dumps(dict(table.canonical_columns), ensure_ascii=False),
         "source": table.source,
         "strategy": table.strategy,
+        "prompt_notes": json.dumps(list(table.prompt_notes), ensure_ascii=False),
     }
 
 

@@ -12,7 +12,9 @@ from typing import Any
 from evaluators.judge import LanguageModel, Prompt, Reply, Request, Sampling, read_prompt
 from evaluators.judge.reply import UnreadableReplyError
 from tcr_tasks.builder.generate import Planned
+from tcr_tasks.builder.kinds import name_words
 from tcr_tasks.builder.sources import SourceTable
+from tcr_tasks.builder.verify import same_name
 from tcr_tasks.queries import Query
 
 FOLDER = Path(__file__).parent / "prompts"
@@ -20,6 +22,8 @@ QUESTION, HEADERS = "question", "headers"
 FIELDS: Mapping[str, tuple[str, ...]] = {QUESTION: ("topic", "question", "values"), HEADERS: ("table", "columns")}
 _EXAMPLES = 4
 _LONGEST_HEADER = 60
+# Letters of a word that its inflections share.
+_STEM = 4
 _HEADING = re.compile(r"^[\s*#>_]*question[\s*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
 
 
@@ -120,6 +124,16 @@ def paraphrase_fault(text: str, query: Query) -> str | None:
     return None
 
 
+def unnamed_columns(text: str, query: Query) -> list[str]:
+    """The columns of the query of whose names the text has no word, in any inflection: a person should look there."""
+    said = name_words(text)
+
+    def is_named(column: str) -> bool:
+        return any(word[:_STEM] == found[:_STEM] for word in name_words(column) for found in said)
+
+    return [column for column in query.columns if not is_named(column)]
+
+
 def _question(reply: Reply) -> str:
     said = reply.said()
     found = " ".join(_HEADING.split(said)[-1].split()).strip("*_ ")
@@ -170,7 +184,10 @@ def paraphrase_headers(
 
 
 def read_headers(reply: str, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The other names in a reply; a name that two columns would share, or that is a column's own, is left out."""
+    """The other names in a reply; a name that two columns would share, or that is a column's own, is left out.
+
+    In whatever style: ``zip_code`` is the column ``zipCode``.
+    """
     own = {column.casefold(): column for column in columns}
     offered: dict[str, list[str]] = {}
     for line in reply.splitlines():
@@ -181,9 +198,9 @@ def read_headers(reply: str, columns: Sequence[str]) -> dict[str, tuple[str, ...
             offered[column] = [
                 n for n in dict.fromkeys(names) if 0 < len(n) <= _LONGEST_HEADER and not _SHIFT.search(n)
             ]
-    uses = Counter(name.casefold() for names in offered.values() for name in names)
-    taken = own.keys() | {name for name, n in uses.items() if n > 1}
-    free = {column: tuple(n for n in names if n.casefold() not in taken) for column, names in offered.items()}
+    uses = Counter(name for names in offered.values() for name in {same_name(n) for n in names})
+    taken = {same_name(column) for column in columns} | {name for name, n in uses.items() if n > 1}
+    free = {column: tuple(n for n in names if same_name(n) not in taken) for column, names in offered.items()}
     return {column: names for column, names in free.items() if names}
 
 

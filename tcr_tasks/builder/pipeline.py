@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
+from evaluators.files import only_run
 from tcr_tasks.builder import report as told
 from tcr_tasks.builder.assembly import (
     Assembled,
@@ -26,7 +27,7 @@ from tcr_tasks.builder.augment import Taste
 from tcr_tasks.builder.check import check_written
 from tcr_tasks.builder.files import Record, digest
 from tcr_tasks.builder.generate import Planned
-from tcr_tasks.builder.groups import Group, Making, keep_group, kept_group
+from tcr_tasks.builder.groups import Group, Making, keep_group, kept_group, misprinted
 from tcr_tasks.builder.output import BuiltQuestion, BuiltTable
 from tcr_tasks.builder.paraphrase import Asking, paraphrase_headers, paraphrase_questions
 from tcr_tasks.builder.plans import Options, Plans, make_plans
@@ -62,9 +63,25 @@ def build(
 
     Raises:
         FileNotFoundError, ValueError: what is wrong with a source, a setting or the review sheet.
+        BlockingIOError: if another build writes there.
         RuntimeError: if the last check fails; nothing is written then.
     """
     record = Record(out)
+    with only_run(out / "work"):
+        return _build(record, paths, out, options, counter, asking, redo=redo, tell=tell)
+
+
+def _build(
+    record: Record,
+    paths: Sequence[Path],
+    out: Path,
+    options: Options,
+    counter: TokenCounter,
+    asking: Asking | None,
+    *,
+    redo: bool,
+    tell: Callable[[str], None],
+) -> dict[str, Any]:
     plans = make_plans(paths, options)
     settings = _settings(paths, options, counter, asking)
     record.begin(settings, redo=redo)
@@ -130,7 +147,6 @@ def build(
         },
         "review": {**reviewed, "notes": notes},
         "record": {**settings, "token_counter": counter.name},
-        "prompt_notes": told.notes_part(assembled),
     }
     write_benchmark(out, options, tables, questions, report)
     tell(
@@ -176,7 +192,10 @@ def _assembled(plans: Plans, making: Making, folder: Path, made_from: str) -> tu
     if plans.natural:
         sources = {s.place: s for members in plans.natural.values() for s in members}
         tables = {place: making.as_it_is(source) for place, source in sources.items()}
-        return assemble_natural({p.id: (p, plans.natural[p.id]) for p in plans.planned}, tables), Counter()
+        misprints = {p.id: misprinted(p, tables[p.source.place]) for p in plans.planned}
+        members = {p.id: (p, plans.natural[p.id]) for p in plans.planned if misprints[p.id] is None}
+        reasons = [f"{tables[p.source.place].format}: {why}" for p in plans.planned if (why := misprints[p.id])]
+        return assemble_natural(members, tables), Counter(reasons)
     groups: list[Group] = []
     console = Console(stderr=True)
     for p in track(plans.planned, "groups", console=console, disable=not console.is_terminal):

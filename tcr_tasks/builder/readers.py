@@ -67,6 +67,8 @@ def _sqlite_tables(path: Path) -> Iterator[RawTable]:
             found = [_sqlite_table(connection, path, name) for name in names]
     except sqlite3.Error as error:
         raise UnreadableError(f"it cannot be read as a SQLite database: {error}") from error
+    if not found:
+        raise UnreadableError("it is a database without tables")
     yield from found
 
 

@@ -58,16 +58,11 @@ def size_part(assembled: Assembled, budget: Budget | None) -> dict[str, Any]:
     return out
 
 
-def notes_part(assembled: Assembled) -> dict[str, list[str]]:
-    """What a prompt with a table must tell of shifted numbers, by the table's key."""
-    return {key: list(table.notes) for key, table in assembled.tables.items() if table.notes}
-
-
 def markdown(report: Mapping[str, Any]) -> str:
     """The report as tables."""
     parts = [f"# {report['title']}"]
     for name, part in report.items():
-        if name in ("title", "prompt_notes"):
+        if name == "title":
             continue
         parts.append(f"## {name.replace('_', ' ')}")
         if isinstance(part, Mapping):

@@ -14,6 +14,7 @@ from evaluators.plugin import sheets
 from evaluators.plugin.checks import DatasetError
 from evaluators.spreadsheet import escaped
 from tcr_tasks.builder.output import BuiltQuestion, BuiltTable
+from tcr_tasks.builder.paraphrase import unnamed_columns
 from tcr_tasks.builder.signals import Candidate
 
 WRITTEN = ("question", "row", "table", "signals", "text", "meaning")
@@ -68,7 +69,9 @@ def write_review(
     rows = []
     for question in questions:
         meaning = asked[question.id]
-        rows.append([question.id, WORDING, question.target_key, "", question.text, meaning])
+        unnamed = unnamed_columns(question.text, question.query)
+        hint = f"names no column {', '.join(unnamed)}" if unnamed else ""
+        rows.append([question.id, WORDING, question.target_key, hint, question.text, meaning])
         for candidate in of_question.get(question.id, []):
             told = ", ".join(f"{name} {rank}" for name, rank in candidate.ranks.items())
             rows.append([question.id, TABLE, candidate.table, told, _excerpt(by_key[candidate.table]), meaning])
@@ -90,8 +93,7 @@ def read_sheet(path: Path) -> list[dict[str, str]]:
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no review file {path}")
-    # Spreadsheets add empty rows.
-    return [row for row in sheets.read_sheet(path, (*WRITTEN, *FILLED)) if any(map(str.strip, row.values()))]
+    return sheets.read_sheet(path, (*WRITTEN, *FILLED))
 
 
 def said_by(rows: Sequence[Mapping[str, str]]) -> dict[tuple[str, str, str, str], Mapping[str, str]]:
@@ -130,7 +132,10 @@ def decide(
     rewritten: dict[str, str] = {}
     rejected: set[str] = set()
     ambiguous: set[str] = set()
+    seen: dict[tuple[str, ...], tuple[int, tuple[str, str]]] = {}
     for number, row in enumerate(rows, 2):
+        if not any(map(str.strip, row.values())):
+            continue  # spreadsheets add empty rows
         allowed = DECISIONS.get(row["row"])
         decision = row["decision"].strip().lower()
         if allowed is None:
@@ -143,6 +148,8 @@ def decide(
             faults.append(f"row {number}, column decision: it must be rewrite, since there is a text in column rewrite")
         elif not decision:
             counts["open"] += 1
+        elif (first := seen.setdefault(_about(row), (number, _said(row))))[1] != _said(row):
+            faults.append(f"row {number}, column decision: row {first[0]} decides otherwise on the same {row['row']}")
         elif row["meaning"] != asked.get(row["question"]) or (
             _folded(row["text"]) != _folded(questions.get(row["question"], ""))
             if row["row"] == WORDING
@@ -160,6 +167,15 @@ def decide(
     return Decisions(
         rewritten, frozenset(rejected), frozenset(ambiguous), counts["kept"], counts["open"], counts["unknown"]
     )
+
+
+def _about(row: Mapping[str, str]) -> tuple[str, ...]:
+    """What a row is about."""
+    return row["question"], row["row"], row["table"], row["meaning"], _folded(row["text"])
+
+
+def _said(row: Mapping[str, str]) -> tuple[str, str]:
+    return row["decision"].strip().lower(), " ".join(row["rewrite"].split())
 
 
 def _folded(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,9 @@ def read_sources(
     """
     tables: list[SourceTable] = []
     skipped: list[Skipped] = []
-    for db_id, path in sorted(databases(paths).items()):
+    found = databases(paths)
+    skipped += [entry for path in paths for entry in _passed_over(path.expanduser().resolve(), set(found.values()))]
+    for db_id, path in sorted(found.items()):
         try:
             for raw in open_tables(path):
                 _add(db_id, raw, seed, most_rows, tables, skipped)
@@ -90,17 +92,37 @@ def read_sources(
 def databases(paths: Sequence[Path]) -> dict[str, Path]:
     """The databases by name: a SQLite file, or a folder of CSV or parquet files."""
     out: dict[str, Path] = {}
+    by_name: dict[str, Path] = {}
     for given in paths:
         path = given.expanduser().resolve()
         for db_id, found in _databases_at(path):
-            clash = out.get(db_id)
-            if clash is not None and clash != found:
+            # In any case of letters: the names become folders.
+            clash = by_name.setdefault(db_id.casefold(), found)
+            if clash != found:
                 raise ValueError(
                     f"two sources are called {db_id!r}: {clash} and {found}; rename one, since the name of a file or "
                     "folder tells its tables from those of others"
                 )
             out[db_id] = found
     return out
+
+
+def _passed_over(path: Path, used: Collection[Path]) -> list[Skipped]:
+    """What lies in a folder of sources and is none."""
+    if not path.is_dir():
+        return []
+    others = [file for file in sorted(path.iterdir()) if not file.name.startswith(".")]
+    if path in used:
+        others = [file for file in others if file.suffix.lower() not in FILE_SUFFIXES]
+        reason = "neither CSV nor parquet; the folder's tables are its CSV and parquet files"
+        database = "a database beside CSV or parquet files; name it by its own path as one more source"
+        return [Skipped(str(f), database if f.suffix.lower() in DATABASE_SUFFIXES else reason) for f in others]
+    used_folders = {file.parent for file in used}
+    return [
+        Skipped(str(file), "no folder <name> with a database <name>.sqlite in it")
+        for file in others
+        if file not in used_folders
+    ]
 
 
 def _databases_at(path: Path) -> list[tuple[str, Path]]:

@@ -6,16 +6,17 @@ import io
 import math
 import random
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pandas as pd
 
-from tcr_tasks.builder.augment import Look, Taste, Wardrobe, as_csv, plain_look, printed
+from tcr_tasks.builder.augment import Look, Taste, Wardrobe, as_csv, plain_look, printed, readings
+from tcr_tasks.builder.forms import Cell
 from tcr_tasks.builder.generate import Planned
 from tcr_tasks.builder.length import Budget, size_for
-from tcr_tasks.builder.losses import lost_cells
+from tcr_tasks.builder.losses import lost_cells, misprint
 from tcr_tasks.builder.sources import SourceTable
 from tcr_tasks.builder.tokens import Counter
 from tcr_tasks.serialize import TableFormat, read_table, serialize
@@ -53,7 +54,8 @@ class Member:
         tokens: of the printed table; it may lie outside the budget where the source has too few rows, or rows so long
             that no number of them fits.
         deleted: the column that ``column_deletion`` took away.
-        lost: columns with a value that the format does not print in full, see :mod:`tcr_tasks.builder.losses`.
+        lost: what a reader finds in place of values that the format does not print in full, by column and printed row,
+            see :mod:`tcr_tasks.builder.losses`.
     """
 
     strategy: str
@@ -63,7 +65,7 @@ class Member:
     format: TableFormat = TableFormat.CSV
     tokens: int = 0
     deleted: str | None = None
-    lost: tuple[str, ...] = ()
+    lost: Mapping[str, Mapping[int, Cell | None]] = field(default_factory=dict)
 
     def csv(self, source: SourceTable) -> str:
         """The printed table."""
@@ -208,9 +210,8 @@ class _Group:
 
         def accepted(made: Member) -> bool:
             nonlocal why
-            illegible = self._illegible(made)
-            if illegible:
-                why = f"its answer is not printed in full in column {illegible!r}"
+            illegible = misprint(self._planned, _part(self._source.frame, made), made.rows, made.lost)
+            why = illegible or why
             return illegible is None and len(made.rows) > len(self._answers)
 
         found = self._nearest(
@@ -220,17 +221,6 @@ class _Group:
         if found is None:
             raise NoGroupError(f"{self._planned.id} on {self._source.place}: {why}")
         return found
-
-    def _illegible(self, target: Member) -> str | None:
-        """A column of the query that is not printed in full in a row that answers."""
-        answers = [at for at, row in enumerate(target.rows) if row in set(self._answers)]
-        lost = self._lost(target)
-        return next((c for c in self._planned.query.columns if not set(lost.get(c, ())).isdisjoint(answers)), None)
-
-    def _lost(self, member: Member) -> dict[str, list[int]]:
-        assert member.look is not None
-        names = member.look.canonical
-        return {names[header]: rows for header, rows in lost_cells(member.csv(self._source), member.format).items()}
 
     def _without_column(self, target: Member, gone: str, _: bool) -> Member | None:
         """The answer's rows, then as many of the target's as fit, then others: printed anew, they take other room."""
@@ -294,7 +284,8 @@ class _Group:
         if len(rows) < 2:
             return None
         made = replace(member, rows=tuple(rows), tokens=found)
-        return replace(made, lost=tuple(self._lost(made)))
+        assert made.look is not None
+        return replace(made, lost=readings(lost_cells(made.csv(self._source), made.format), made.look))
 
     def _tokens(self, member: Member) -> int:
         read = read_table(io.StringIO(member.csv(self._source)))

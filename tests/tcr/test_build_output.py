@@ -1,7 +1,7 @@
 """What the builder writes: both layouts load through the readers and are the same benchmark.
 
-Oracles: :func:`read_own` and :func:`read_authors`; the embedded sample, rewritten row for row; the keys and the fixed
-fields of released questions (TCR_Questions_EM.json).
+Oracles: :func:`read_own` and :func:`read_authors`; the keys and the fixed fields of released questions
+(TCR_Questions_EM.json).
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ import pandas as pd
 import pytest
 
 from evaluators.plugin.data import TaskData
-from evaluators.plugin.dataset import Card, read_config
+from evaluators.plugin.dataset import Card
 from tcr_tasks.builder.output import BuiltQuestion, BuiltTable, completed, write_layout, write_tcr_open
 from tcr_tasks.data import is_authors_layout, read_authors, read_own
 from tcr_tasks.queries import Condition, Query
-from tcr_tasks.sample_build import CARD, SAMPLE_DIRECTORY
 from tcr_tasks.serialize import TableFormat
 
 TINY_CARD = Card(title="Built", body="For a test.", license="other")
@@ -96,41 +95,6 @@ def test_both_layouts_are_the_same_benchmark(written: Path, fmt: str | None, par
     assert essence(own) == essence(theirs)
     assert (len(own.corpus), len(own.queries)) == ((6, 2) if part else (13, 4))
     assert is_authors_layout(written / "open") and not is_authors_layout(written / "own")
-
-
-def test_the_sample_is_written_as_its_builder_writes_it(tmp_path: Path) -> None:
-    """The sample's rows go through the writer; every file must be the sample's."""
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for name in ("tables", "corpus", "queries", "qrels", "groups"):
-        config = read_config(SAMPLE_DIRECTORY, name)
-        assert config is not None
-        rows[name] = config.to_pylist()
-    keys = {corpus["_id"]: corpus["_id"].split("::", 1)[1] for corpus in rows["corpus"]}
-    tables = [
-        BuiltTable(
-            **{k: r[k] for k in ("db_id", "table_path", "table_name", "csv", "canonical_csv", "source", "strategy")},
-            table_format=TableFormat(r["table_format"]),
-            canonical_columns=json.loads(r["canonical_columns"]),
-        )
-        for r in rows["tables"]
-    ]
-    questions = [
-        BuiltQuestion(
-            id=r["query-id"],
-            text=q["text"],
-            query=Query.from_json(r["query"]),
-            target_key=keys[r["target"]],
-            group_keys=[keys[member] for member in reversed(r["corpus-ids"])],
-            template=r["question_template"],
-            sentence=r["question_sentence"],
-            answer=json.loads(r["answer"]),
-            answer_rows=[],
-        )
-        for r, q in zip(rows["groups"], rows["queries"], strict=True)
-    ]
-    write_layout(tmp_path / "again", tables, questions, CARD)
-    for file in sorted(SAMPLE_DIRECTORY.iterdir()):
-        assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes(), file.name
 
 
 def test_questions_have_the_released_keys(written: Path) -> None:

@@ -141,7 +141,9 @@ def test_everything_unusable_is_named(tmp_path: Path) -> None:
     (folder / "broken.parquet").write_bytes(b"PAR1 no")
     (folder / "notes.txt").write_text("not a table")
     (tmp_path / "fake.sqlite").write_text("this is no database")
-    tables, skipped = read_sources([folder, tmp_path / "fake.sqlite"])
+    (folder / "beside.sqlite").write_bytes(b"")
+    (tmp_path / "empty.db").write_bytes(b"")
+    tables, skipped = read_sources([folder, tmp_path / "fake.sqlite", tmp_path / "empty.db"])
     assert [(t.place, list(t.frame.columns)) for t in tables] == [("odd/good", ["a", "b"])]
     reasons = {s.place: s.reason for s in skipped}
     assert reasons.pop("odd/good, column 3") == "it has no name"
@@ -155,6 +157,9 @@ def test_everything_unusable_is_named(tmp_path: Path) -> None:
     assert "save it as UTF-8" in reasons.pop("odd/latin")
     assert "cannot be read" in reasons.pop("odd/broken")
     assert "SQLite" in reasons.pop(f"fake ({tmp_path / 'fake.sqlite'})")
+    assert "without tables" in reasons.pop(f"empty ({tmp_path / 'empty.db'})")
+    assert "name it by its own path" in reasons.pop(str(folder / "beside.sqlite"))
+    assert "neither CSV nor parquet" in reasons.pop(str(folder / "notes.txt"))
     assert reasons == {}
 
 
@@ -164,6 +169,9 @@ def test_mistakes_of_the_user(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"two sources are called 'same'.*rename one"):
         read_sources([a, b])
     assert len(read_sources([a, a])[0]) == 1
+    c = write_sqlite(tmp_path / "c" / "Same.sqlite", {"t": (("a", "b"), [(1, 2), (3, 4)])})
+    with pytest.raises(ValueError, match=r"two sources are called 'Same'.*rename one"):
+        read_sources([a, c])
     with pytest.raises(FileNotFoundError, match="no source"):
         read_sources([tmp_path / "missing"])
     with pytest.raises(ValueError, match="neither CSV nor parquet"):

@@ -19,8 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.plugin.dataset import read_config
+from tcr_tasks.builder.assembly import assemble_natural
 from tcr_tasks.builder.generate import Planned
-from tcr_tasks.builder.kinds import typed
+from tcr_tasks.builder.groups import Making, misprinted
+from tcr_tasks.builder.kinds import Kind, typed
 from tcr_tasks.builder.length import Budget, size_for
 from tcr_tasks.builder.losses import lost_cells
 from tcr_tasks.builder.sources import SourceTable
@@ -201,6 +203,40 @@ def test_why_there_is_no_group_is_said() -> None:
         Budget(10, 9)
 
 
+def test_rounding_in_print_must_not_make_other_tables_answer() -> None:
+    """Beside a gap Markdown prints 1234511 and 1234549 as 1.23451e+06 and 1.23455e+06, which read 1234510 and 1234550.
+
+    So a reader finds a weight of at most 1234510 where there is none.
+    """
+    frame = pd.DataFrame({"box": ["a", "b", "c"], "weight": pd.array([1234511, 1234549, None], dtype="Int64")})
+    table = SourceTable("db", "boxes", frame, {"box": "text", "weight": "integer"}, 3)
+    for fmt, read in ((TableFormat.MARKDOWN, [1234510, 1234550, None]), (TableFormat.CSV, [1234511, 1234549, None])):
+        made = Making(SMALL, COUNTER, 0, {}, fmt).as_it_is(table)
+        assert [None if pd.isna(v) else v for v in made.as_read(table)["weight"]] == read
+        query = Query("SF", (Condition("weight", "<=", 1234510),), "box")
+        assert query.rows(made.frame(table)) == []
+        assert query.rows(made.as_read(table)) == ([0] if fmt is TableFormat.MARKDOWN else [])
+        # The target may not show more rows than answer: b does not weigh 1234550 or more.
+        heavy = Planned("Q0", table, Query("SF", (Condition("weight", ">=", 1234512),), "box"), (1,))
+        heavier = replace(heavy, query=Query("SF", (Condition("weight", ">=", 1234550),), "box"), answer_rows=())
+        why = (misprinted(heavy, made), misprinted(heavier, made))
+        expected = ("its answer is not printed in full in column 'weight'", "printed, other rows answer, too")
+        assert why == (expected if fmt is TableFormat.MARKDOWN else (None, None))
+
+
+def test_a_table_that_answers_as_printed_makes_a_question_ambiguous() -> None:
+    """Two partitions as they are, in Markdown: in the second a weight is rounded into the answer of the first."""
+    first = pd.DataFrame({"box": ["a", "b", "c"], "weight": pd.array([12, 2_000_000, None], dtype="Int64")})
+    second = pd.DataFrame({"box": ["d", "e", "f"], "weight": pd.array([1234511, 3_000_000, None], dtype="Int64")})
+    kinds: dict[str, Kind] = {"box": "text", "weight": "integer"}
+    one, two = (SourceTable("db", name, frame, kinds, 3) for name, frame in (("one", first), ("two", second)))
+    asked = Planned("Q0", one, Query("SF", (Condition("weight", "<=", 1234510),), "box"), (0,))
+    for fmt, found in ((TableFormat.MARKDOWN, {"Q0": ("db::one", "db::two")}), (TableFormat.CSV, {})):
+        making = Making(SMALL, COUNTER, 0, {}, fmt)
+        tables = {s.place: making.as_it_is(s) for s in (one, two)}
+        assert assemble_natural({"Q0": (asked, (one, two))}, tables).ambiguous() == found
+
+
 def test_an_answer_that_no_format_prints_is_no_answer() -> None:
     """pandas reads 00005 as 5, so no printed table shows that ZIP code; a question about others is none the worse."""
     table = source(300, zips=True)
@@ -215,26 +251,26 @@ def test_an_answer_that_no_format_prints_is_no_answer() -> None:
     ("csv", "fmt", "lost"),
     [
         # Six significant digits in Markdown: 1234567.8 is 1.23457e+06 there; 12.5 keeps its digits.
-        ("a,b\n1234567.8,12.5\n2,1\n", TableFormat.MARKDOWN, {"a": [0]}),
+        ("a,b\n1234567.8,12.5\n2,1\n", TableFormat.MARKDOWN, {"a": {0: "1.23457e+06"}}),
         ("a,b\n1234567.8,12.5\n2,1\n", TableFormat.HTML, {}),
         # Six decimals in HTML.
-        ("a\n0.12345678\n1\n", TableFormat.HTML, {"a": [0]}),
+        ("a\n0.12345678\n1\n", TableFormat.HTML, {"a": {0: "0.123457"}}),
         ("a\n0.12345678\n1\n", TableFormat.CSV, {}),
         # An integer beside a gap becomes a float: 1.0 is still 1, but 2^53 + 1 is lost.
         ("a,b\n1,x\n,x\n", TableFormat.CSV, {}),
-        ("a,b\n9007199254740993,x\n,x\n", TableFormat.CSV, {"a": [0]}),
+        ("a,b\n9007199254740993,x\n,x\n", TableFormat.CSV, {"a": {0: "9007199254740992.0"}}),
         ("a,b\n9007199254740993,x\n1,x\n", TableFormat.CSV, {}),
         # Texts to pandas, numbers to tabulate.
-        ("a,b\n123456789012345678901,x\n,x\n", TableFormat.MARKDOWN, {"a": [0]}),
+        ("a,b\n123456789012345678901,x\n,x\n", TableFormat.MARKDOWN, {"a": {0: "1.23457e+20"}}),
         ("a,b\n123456789012345678901,x\n5,x\n", TableFormat.MARKDOWN, {}),
-        ("a,b\n1_0.50,x\n2,x\n", TableFormat.MARKDOWN, {"a": [0]}),
+        ("a,b\n1_0.50,x\n2,x\n", TableFormat.MARKDOWN, {"a": {0: "10.5"}}),
         ("a,b\n1_0.50,x\n2,x\n", TableFormat.HTML, {}),
-        ("a,b\n01234,x\n02345,x\n", TableFormat.HTML, {"a": [0, 1]}),
-        ("a,b\nNA,TRUE\ny,false\n", TableFormat.CSV, {"a": [0]}),
+        ("a,b\n01234,x\n02345,x\n", TableFormat.HTML, {"a": {0: "1234", 1: "2345"}}),
+        ("a,b\nNA,TRUE\ny,false\n", TableFormat.CSV, {"a": {0: ""}}),
         ('a\n1.5\n""\n', TableFormat.CSV, {}),
     ],
 )
-def test_what_a_format_loses(csv: str, fmt: TableFormat, lost: dict[str, list[int]]) -> None:
+def test_what_a_format_loses(csv: str, fmt: TableFormat, lost: dict[str, dict[int, str]]) -> None:
     assert lost_cells(csv, fmt) == lost
 
 

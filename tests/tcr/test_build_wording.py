@@ -20,7 +20,7 @@ from language_model_replies import Messages
 from language_model_server import LanguageModelServer
 
 from tcr_tasks.builder.command import add_build_command
-from tcr_tasks.builder.paraphrase import paraphrase_fault, read_headers, read_prompts
+from tcr_tasks.builder.paraphrase import paraphrase_fault, read_headers, read_prompts, unnamed_columns
 from tcr_tasks.builder.wording import column_words, natural_question
 from tcr_tasks.queries import Condition, Query
 
@@ -59,6 +59,15 @@ def test_other_names_are_names_of_one_column() -> None:
         "zip": ("postal code",),
         "opened": ("since",),
     }
+    assert read_headers("city: zip code | townName\nzipCode: town_name | post", ["city", "zipCode"]) == {
+        "zipCode": ("post",)
+    }
+
+
+def test_columns_that_a_wording_does_not_name() -> None:
+    query = Query("SF", (Condition("net_gain", "<=", 7), Condition("openedOn", "=", "2012-01-31")), "staff")
+    assert unnamed_columns("Who gained at most 7 in shops that were opening on 2012-01-31?", query) == ["staff"]
+    assert unnamed_columns("Staff where it is at most 7 and 2012-01-31?", query) == ["net_gain", "openedOn"]
 
 
 def test_prompts_of_the_user(tmp_path: Path) -> None:
@@ -73,13 +82,13 @@ def test_prompts_of_the_user(tmp_path: Path) -> None:
 
 
 def reply(messages: Messages) -> str:
-    """Other words for a question, which lose its numbers where it asks for a manager; other names for columns."""
+    """Other words for a question, which lose its values where staff is a condition; other names for columns."""
     asked = messages[-1]["content"]
     question = re.search(r"<question>\n(.*)\n</question>", asked)
     if question is None:
         return "city: town | municipality\nrevenue: turnover"
     return "Question: " + (
-        re.sub("[0-9]", "", question[1]) if "the manager is" in question[1] else f"Please: {question[1]}"
+        re.sub("[0-9]|“.*?”", "", question[1]) if "the staff is" in question[1] else f"Please: {question[1]}"
     )
 
 
@@ -121,7 +130,7 @@ def test_the_command_with_a_language_model(
         for row in pq.read_table(out / "groups.parquet").to_pylist()
     }
     reworded = texts(out)
-    lost = {q for q, text in plain.items() if "the manager is" in text}
+    lost = {q for q, text in plain.items() if "the staff is" in text}
     assert len(plain) == 3 and len(lost) == 1
     assert reworded == {q: text if q in lost else f"Please: {text}" for q, text in plain.items()}
     report = json.loads((out / "report.json").read_text())

@@ -32,7 +32,7 @@ CONFIGS = ("tables", "corpus", "queries", "qrels", "groups")
 COLUMNS = {
     "tables": (
         *("table-key", "db_id", "table_path", "table_name", "table_format", "csv", "canonical_csv"),
-        *("canonical_columns", "source", "strategy"),
+        *("canonical_columns", "source", "strategy", "prompt_notes"),
     ),
     "corpus": ("_id", "title", "text"),
     "queries": ("_id", "text"),
