@@ -9,7 +9,7 @@ from tcr_tasks.diagnostics.results import Finding
 from tcr_tasks.diagnostics.score import COIN
 from tcr_tasks.diagnostics.tables import Findings, told
 
-UNDECIDED = "decides nothing: too few queries, or too small a difference"
+_UNDECIDED = "undecided, since the interval includes {border}"
 _TOP = ("position/top-original", "position/top-middle", "position/top-bottom")
 
 
@@ -24,17 +24,18 @@ def _position(findings: Findings) -> Iterator[str]:
         if finding is None:
             continue
         first, second = key.split("/")[1].split("-")
-        begin = f"Answer at the {first} or {'in its original place' if second == 'original' else f'at the {second}'}:"
+        other = "in its original place" if second == "original" else f"at the {second}"
+        begin = f"Answer at the {first} against answer {other}:"
         score = finding.value("preference")
         if score is None:
             yield f"{begin} {_missing(finding)}"
             continue
-        verdict = _verdict(score.low, score.high, COIN, "shows that the top is preferred", "shows that it is avoided")
-        yield f"{begin} the {first} scores higher in {told(score)} of the pairs (n = {score.n}), which {verdict}."
+        verdict = _verdict(score.low, score.high, COIN, f"the {first} is preferred", f"the {first} is avoided")
+        yield f"{begin} the {first} scores higher in {told(score)} of the pairs (n = {score.n}): {verdict}."
 
 
 def _transposed(findings: Findings) -> Iterator[str]:
-    yield from _difference(findings, "transposed", "main/mixed", "Transposed instead of as they are", "hurts", "helps")
+    yield from _difference(findings, "transposed", "main/mixed", "Transposed tables against plain ones", "transposing")
 
 
 def _volume(findings: Findings) -> Iterator[str]:
@@ -42,13 +43,12 @@ def _volume(findings: Findings) -> Iterator[str]:
         findings,
         "volume/senss",
         "volume/sen",
-        "Only the question's columns (SenSS) instead of whole rows (Sen)",
-        "hurts",
-        "helps",
+        "Only the question's columns (SenSS) against whole rows (Sen)",
+        "leaving out the other columns",
     )
 
 
-def _difference(findings: Findings, changed: str, plain: str, what: str, lower: str, higher: str) -> Iterator[str]:
+def _difference(findings: Findings, changed: str, plain: str, what: str, doing: str) -> Iterator[str]:
     """R@1 and GR@1 of one diagnostic minus those of another, over the queries of both."""
     if changed not in findings or plain not in findings:
         return
@@ -63,7 +63,7 @@ def _difference(findings: Findings, changed: str, plain: str, what: str, lower: 
         return
     found = bootstrap_difference(_hits(first, shared), _hits(second, shared), seed=findings[plain].origin.seed)
     parts = [
-        f"{name} {_signed(score)}, which {_verdict(*score.interval(), 0.0, higher, lower)}"
+        f"{name} {_signed(score)}: {_verdict(*score.interval(), 0, f'{doing} helps', f'{doing} hurts')}"
         for name, score in (("R@1", found.recall_at_1), ("GR@1", found.gr_at_1))
     ]
     yield f"{what} (n = {len(shared)}): {'; '.join(parts)}."
@@ -83,10 +83,10 @@ def _consistent(findings: Findings) -> Iterator[str]:
 
 def _verdict(low: float | None, high: float | None, border: float, above: str, below: str) -> str:
     if low is None or high is None:
-        return UNDECIDED
+        return "undecided, without an interval"
     if low > border:
         return above
-    return below if high < border else UNDECIDED
+    return below if high < border else _UNDECIDED.format(border=border)
 
 
 def _signed(score: Bootstrapped) -> str:

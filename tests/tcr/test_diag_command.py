@@ -23,7 +23,7 @@ from tcr_tasks.diagnostics.catalogue import CATALOGUE
 from tcr_tasks.diagnostics.command import add_diagnose_command
 from tcr_tasks.diagnostics.consistency import COMPARISONS, compare
 from tcr_tasks.diagnostics.diagnose import FINDINGS, Order, data_revision, diagnose, loaded
-from tcr_tasks.diagnostics.findings import UNDECIDED, statements
+from tcr_tasks.diagnostics.findings import statements
 from tcr_tasks.diagnostics.paper_tables import PAPER_TABLES
 from tcr_tasks.diagnostics.reading import read_base
 from tcr_tasks.diagnostics.results import NOT_MEASURABLE, Finding, Origin, Store
@@ -332,13 +332,14 @@ def with_hits(diagnostic: str, hits: list[list[int]]) -> Finding:
 
 def test_findings_are_said_as_far_as_they_are_decided() -> None:
     assert statements({"position/top-middle": preferred(0.6, 0.75)}) == [
-        "Answer at the top or at the middle: the top scores higher in 0.750 [0.60, 0.90] of the pairs (n = 40), which "
-        "shows that the top is preferred."
+        "Answer at the top against answer at the middle: the top scores higher in 0.750 [0.60, 0.90] of the pairs "
+        "(n = 40): the top is preferred."
     ]
-    assert UNDECIDED in statements({"position/top-middle": preferred(0.4, 0.65)})[0]
+    (said,) = statements({"position/top-middle": preferred(0.4, 0.65)})
+    assert said.endswith("(n = 40): undecided, since the interval includes 0.5.")
     unread = Finding("position/top-middle", ORIGIN, (NOT_MEASURABLE, "all is beyond the limit"))
     assert statements({"position/top-middle": unread}) == [
-        "Answer at the top or at the middle: no number, since all is beyond the limit."
+        "Answer at the top against answer at the middle: no number, since all is beyond the limit."
     ]
     # Transposed, all 30 queries lose the target and keep the group.
     found = {
@@ -346,8 +347,8 @@ def test_findings_are_said_as_far_as_they_are_decided() -> None:
         "transposed": with_hits("transposed", [[0, 1]] * 30),
     }
     assert statements(found) == [
-        "Transposed instead of as they are (n = 30): R@1 changes by -1.000 [-1.00, -1.00], which hurts; GR@1 changes "
-        f"by +0.000 [+0.00, +0.00], which {UNDECIDED}."
+        "Transposed tables against plain ones (n = 30): R@1 changes by -1.000 [-1.00, -1.00]: transposing hurts; GR@1 "
+        "changes by +0.000 [+0.00, +0.00]: undecided, since the interval includes 0."
     ]
     assert statements({}) == []
 
