@@ -112,6 +112,12 @@ def _extend_run(command: argparse.ArgumentParser) -> None:
             help=f"{option.help} (default: {option.choices[0]})",
         )
     group.add_argument(
+        "--data",
+        metavar="DIR",
+        help="read the tasks' data from this directory, such as a benchmark that you built; give each one an "
+        "--output-folder of its own",
+    )
+    group.add_argument(
         "--first-stage",
         default=None,
         metavar="FOLDER",
@@ -211,6 +217,12 @@ def _set_options(args: argparse.Namespace, tasks: Sequence[Any]) -> None:
             )
         for cls in {type(t) for t in tasks}:
             setattr(cls, name, value)
+    if args.data is not None:
+        foreign = [t.metadata.name for t in tasks if not isinstance(t, BeyondTask)]
+        if foreign:
+            raise ValueError(f"--data works with this project's tasks only, not with {', '.join(foreign)}")
+        for cls in {type(t) for t in tasks}:
+            cls.data_path = args.data
     if args.first_stage is not None:
         if args.first_stage_top_k < 1:
             raise ValueError(f"--first-stage-top-k must be at least 1, got {args.first_stage_top_k}")

@@ -285,6 +285,6 @@ def _compare_sizes(data: TaskData, questions: list[Question], part: str) -> None
     if (by_type, len(data.corpus)) != published:
         data.notes.append(
             f"{len(questions)} questions {by_type} over {len(data.corpus)} tables, while {sum(published[0].values())} "
-            f"{published[0]} over {published[1]} were published: this is a subset or another edition, and its scores "
-            "are not comparable with the published ones"
+            f"{published[0]} over {published[1]} were published: these are other data, and their scores are not "
+            "comparable with the published ones"
         )

@@ -47,8 +47,8 @@ class Assembled:
             self.sources,
         )
 
-    def ambiguous(self) -> dict[str, tuple[str, ...]]:
-        """The questions that not exactly their target answers, with the tables that do.
+    def ambiguous(self) -> tuple[dict[str, tuple[str, ...]], int]:
+        """The questions that not exactly their target answers, with the tables that do; and the executed pairs.
 
         Every question runs on every table that has its columns (A.4, A.7), and once more where rounding in print
         changes values.
@@ -58,15 +58,18 @@ class Assembled:
                 corpus.add(key, table.frame(self.sources[table.source]))
                 if table.lost:
                     corpus.add(key, table.as_read(self.sources[table.source]))
-            found = {p.id: answering(corpus, p) for p in self.planned}
-        return {question: keys for question, keys in found.items() if keys != self.groups[question][:1]}
+            found = {p.id: tuple(rows_answering(corpus, p)) for p in self.planned}
+        wrong = {question: keys for question, keys in found.items() if keys != self.groups[question][:1]}
+        return wrong, corpus.n_pairs
 
 
-def answering(corpus: Corpus, planned: Planned) -> tuple[str, ...]:
-    """The keys of the tables that answer a question, also those that keep its numbers as texts."""
+def rows_answering(corpus: Corpus, planned: Planned) -> dict[str, set[int]]:
+    """The rows that answer a question by their table's key, also those of tables that keep its numbers as texts."""
     other = twin(planned.query)
-    found = [*corpus.answering(planned.query), *(corpus.answering(other) if other else ())]
-    return tuple(dict.fromkeys(found))
+    found = corpus.rows(planned.query)
+    for key, rows in (corpus.rows(other) if other else {}).items():
+        found.setdefault(key, set()).update(rows)
+    return found
 
 
 # --- rows that answer other questions ----------------------------------------------------------------------------
@@ -84,16 +87,10 @@ def settle(
     Returns:
         The questions that are left, the forbidden rows by question, and how many questions were dropped.
     """
-    by_place = {source.place: source for source in sources}
-    found: dict[str, dict[str, set[int]]] = {}
     with Corpus() as corpus:
         for source in sources:
             corpus.add(source.place, source.frame)
-        for p in planned:
-            found[p.id] = {}
-            for place in answering(corpus, p):
-                queries = [q for q in (p.query, twin(p.query)) if q is not None]
-                found[p.id][place] = {row for q in queries for row in q.rows(by_place[place].frame)}
+        found = {p.id: rows_answering(corpus, p) for p in planned}
     kept: list[Planned] = []
     for p in planned:
         own = set(p.answer_rows)

@@ -62,7 +62,10 @@ def add_build_command(steps: Any) -> None:
 
 def _add_questions(group: Any) -> None:
     group.add_argument(
-        "--queries", type=int, metavar="N", help="how many questions (default: four for each table, 209 at most)"
+        "--queries",
+        type=int,
+        metavar="N",
+        help="how many questions (default: four for each table, one with --natural, 209 at most)",
     )
     group.add_argument(
         "--types",

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcr_tasks.builder.kinds import Kind, is_year, reads_as_text
+from tcr_tasks.builder.kinds import Kind, is_coordinate, is_rate, is_year, reads_as_text
 from tcr_tasks.queries import Aggregate, Condition, Operator, Query, QuestionType
 
 Rows = npt.NDArray[np.bool_]
@@ -68,7 +68,7 @@ class ColumnValues:
     @property
     def summable(self) -> bool:
         """Whether a sum or an average means something."""
-        return self.kind in ("integer", "number") and not is_year(self.name)
+        return self.kind in ("integer", "number") and not is_year(self.name) and not is_coordinate(self.name)
 
     def holds(self, operator: Operator, value: Any) -> Rows:
         """The rows that meet ``operator value``, a value of the column."""
@@ -108,7 +108,11 @@ class Draft:
         if len(self.target.distinct) == 1:
             return "a target with the same value in every row"
         if query.aggregate in ("SUM", "AVG", "MIN", "MAX") and not self.target.summable:
-            return "an aggregate over identifiers, years or texts"
+            return "an aggregate over identifiers, years, coordinates or texts"
+        if query.aggregate == "SUM" and is_rate(self.target.name):
+            return "a sum of rates or averages"
+        if query.aggregate in ("SUM", "AVG", "MIN", "MAX") and len(self.target.distinct) == 2:
+            return "an aggregate over two values, such as yes and no"
         if any(_is_long(c.value) for c in query.conditions):
             return f"a value of more than {_LONGEST_VALUE} characters"
         if any(_is_rounded(c.value) for c in query.conditions):

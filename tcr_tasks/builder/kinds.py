@@ -80,6 +80,9 @@ def typed(name: str, cells: Sequence[Any], *, key: bool = False) -> tuple[pd.Ser
     return pd.Series(column, dtype="str"), "identifier" if identifier or digits else "text"
 
 
+_RATES = {"rate", "ratio", "share", "percent", "percentage", "pct", "average", "avg", "mean", "median", "temperature"}
+
+
 def name_words(name: str) -> list[str]:
     """The words of a column's name in small letters: ``zipCode``, ``zip_code`` and ``ZIP Code`` alike."""
     return [word.lower() for word in _WORD.findall(name)]
@@ -88,6 +91,16 @@ def name_words(name: str) -> list[str]:
 def is_year(name: str) -> bool:
     """Whether the name says that the column holds years: ordered, but not to be summed."""
     return bool({"year", "years", "yr"} & set(name_words(name)))
+
+
+def is_coordinate(name: str) -> bool:
+    """Whether the name says that the column holds degrees of latitude or longitude, which nobody adds up."""
+    return bool({"lat", "latitude", "lon", "lng", "longitude"} & set(name_words(name)))
+
+
+def is_rate(name: str) -> bool:
+    """Whether the name says that the numbers are rates or averages, whose sum means nothing."""
+    return bool(_RATES & set(name_words(name)))
 
 
 def reads_as_text(value: str) -> bool:

@@ -22,12 +22,33 @@ from tcr_tasks.queries import Query
 from tcr_tasks.serialize import TableFormat
 from tcr_tasks.tables import Table, corpus_id
 
-__all__ = ["BuiltQuestion", "BuiltTable", "completed", "layout_rows", "write_layout", "write_tcr_open"]
+__all__ = ["COLUMNS", "BuiltQuestion", "BuiltTable", "completed", "layout_rows", "write_layout", "write_tcr_open"]
 
 # What a file system or a URL may trip over, ":" also because it parts the two halves of a table's key.
 _UNSAFE = re.compile(r'[\\/:*?"<>|\x00-\x1f\x7f]')
 _LONGEST_NAME = 200
 _CONDITION_TYPES = {"EM": "exact_match", "SF": "selective_filtering", "SA": "selective_aggregation"}
+
+# For the card of a dataset in the project's layout.
+COLUMNS = """**Columns.** Ids in `corpus`, `qrels` and `groups` are 8 hex digits, `::` and the table's key.
+
+| config | column | content |
+|---|---|---|
+| `tables` | `table-key` | `db_id::table_path` |
+| | `table_name`, `table_format` | printed before the table; its format in the Mixed setting |
+| | `csv` | the table as printed, headers and values reworded |
+| | `canonical_csv` | the same rows under the source's names and in plain values: ask the queries of these |
+| | `canonical_columns` | JSON: the source's name of each header |
+| | `source`, `strategy` | where the rows come from; `target` or how the sibling was made |
+| | `prompt_notes` | JSON list: what a reader must be told of shifted numbers |
+| `corpus` | `_id`, `title`, `text` | what is encoded |
+| `queries` | `_id`, `text` | the questions |
+| `qrels` | `query-id`, `corpus-id`, `score` | the one table that answers |
+| `groups` | `query-id`, `target`, `corpus-ids`, `strategies` | the target and, in order of id, its group |
+| | `question_type`, `question_template`, `question_sentence` | EM, SF or SA; other forms of the question |
+| | `query` | JSON: `conditions` (column, operator, value), `target`, `aggregate`, in the source's names |
+| | `answer` | JSON list: a value for each answering row of the target, or one aggregate |
+"""
 
 
 @dataclass(frozen=True)

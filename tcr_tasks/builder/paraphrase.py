@@ -124,6 +124,15 @@ def paraphrase_fault(text: str, query: Query) -> str | None:
     return None
 
 
+def doubtful_rewrites(rewritten: Mapping[str, str], queries: Mapping[str, Query]) -> list[str]:
+    """Notes on a person's wordings in which something seems wrong; the person's word counts all the same."""
+    return [
+        f"{question}: please look again, {fault.replace('the paraphrase', 'the rewrite')}: {text}"
+        for question, text in rewritten.items()
+        if (fault := paraphrase_fault(text, queries[question])) is not None
+    ]
+
+
 def unnamed_columns(text: str, query: Query) -> list[str]:
     """The columns of the query of whose names the text has no word, in any inflection: a person should look there."""
     said = name_words(text)

@@ -29,9 +29,9 @@ from tcr_tasks.builder.files import Record, digest
 from tcr_tasks.builder.generate import Planned
 from tcr_tasks.builder.groups import Group, Making, keep_group, kept_group, misprinted
 from tcr_tasks.builder.output import BuiltQuestion, BuiltTable
-from tcr_tasks.builder.paraphrase import Asking, paraphrase_headers, paraphrase_questions
+from tcr_tasks.builder.paraphrase import Asking, doubtful_rewrites, paraphrase_headers, paraphrase_questions
 from tcr_tasks.builder.plans import Options, Plans, make_plans
-from tcr_tasks.builder.review import Decisions, decide, meanings, read_sheet, said_by, write_review
+from tcr_tasks.builder.review import Decisions, checked_sheet, decide, meanings, read_sheet, said_by, write_review
 from tcr_tasks.builder.signals import candidates
 from tcr_tasks.builder.sources import databases
 from tcr_tasks.builder.tokens import Counter as TokenCounter
@@ -82,6 +82,8 @@ def _build(
     redo: bool,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
+    # What a person wrote is looked at before anything is made.
+    said = [] if options.review is None else checked_sheet(options.review)
     plans = make_plans(paths, options)
     settings = _settings(paths, options, counter, asking)
     record.begin(settings, redo=redo)
@@ -92,7 +94,7 @@ def _build(
         tastes = {place: _with_headers(options.taste, headers.get(place, {})) for place in tastes}
     making = Making(options.budget, counter, options.seed, tastes, options.format)
     assembled, failures = _assembled(plans, making, out / "work" / "groups", digest(settings))
-    ambiguous = assembled.ambiguous()
+    ambiguous, n_executed = assembled.ambiguous()
     assembled = assembled.without(ambiguous)
     if not assembled.planned:
         why = failures + Counter({"another table answers it, too": len(ambiguous)})
@@ -102,17 +104,15 @@ def _build(
         )
     texts, plain, rewording = _texts(assembled, options, asking)
     tables, questions = built_tables(assembled), built_questions(assembled, texts, options.seed)
-    said = [] if options.review is None else read_sheet(options.review)
-    decisions = Decisions()
-    if options.review is not None:
-        decisions = decide(options.review, said, texts, meanings(questions, tables), {t.key for t in tables})
-        if decisions.unknown:
-            tell(
-                f"{options.review}: {decisions.unknown} decisions are on questions, wordings or tables that are not "
-                "there any more, and count for nothing"
-            )
+    decisions = decide(said, texts, meanings(questions, tables), {t.key for t in tables})
     notes = _review_sheet(out / "work" / "review.csv", tables, questions, options, said)
+    notes += doubtful_rewrites(decisions.rewritten, {p.id: p.query for p in assembled.planned})
     reviewed = _counts(decisions, plain, texts)
+    if options.review is not None:
+        counted = ", ".join(f"{n} {name[2:].replace('_', ' ')}" for name, n in reviewed.items())
+        tell(f"{options.review}: {counted}")
+        for note in notes:
+            tell(note)
     texts, dropped = _decided(texts, plain, decisions)
     assembled = assembled.without(dropped)
     if not assembled.planned:
@@ -137,7 +137,8 @@ def _build(
         "verification": {
             "n_rows_kept_out": len({(p.source.place, r) for p in plans.planned for r in plans.forbidden.get(p.id, ())}),
             "ambiguous": {question: ", ".join(keys) for question, keys in ambiguous.items()},
-            **{f"n_{name}_checked_after_writing": n for name, n in checked.items()},
+            "n_pairs_executed": n_executed,
+            **checked,
         },
         "wording": {
             "form": options.text,
@@ -149,6 +150,8 @@ def _build(
         "record": {**settings, "token_counter": counter.name},
     }
     write_benchmark(out, options, tables, questions, report)
+    for warning in told.warnings(report):
+        tell(warning)
     tell(
         f"{out}: {len(questions)} questions {told.by_type(assembled.planned)} over {len(tables)} tables; "
         f"report: {out / 'report.md'}; for a person: {out / 'work' / 'review.csv'}"
@@ -165,8 +168,9 @@ def _settings(paths: Sequence[Path], options: Options, counter: TokenCounter, as
         "sources": {db_id: _fingerprint(path) for db_id, path in sorted(databases(paths).items())},
         **{name: getattr(options, name) for name in ("seed", "n_queries", "max_answers", "count", "natural")},
         "shares": dict(options.shares),
-        "budget": asdict(options.budget),
-        "taste": {"plain": options.taste.plain, "shift": options.taste.shift},
+        # Natural groups are as they are.
+        "budget": None if options.natural else asdict(options.budget),
+        "taste": None if options.natural else {"plain": options.taste.plain, "shift": options.taste.shift},
         "most_rows": options.most_rows,
         "format": options.format or "mixed",
         "token_counter": counter.name,
@@ -268,7 +272,7 @@ def _counts(decisions: Decisions, plain: Mapping[str, str], texts: Mapping[str, 
         "n_rewritten": len(decisions.rewritten),
         "n_wordings_rejected": len(decisions.rejected),
         "n_paraphrases_replaced_by_template": sum(texts[q] != plain[q] for q in decisions.rejected),
-        "n_ambiguous": len(decisions.ambiguous),
+        "n_dropped_since_a_table_answers_too": len(decisions.ambiguous),
         "n_undecided": decisions.open,
         "n_decisions_without_question": decisions.unknown,
     }

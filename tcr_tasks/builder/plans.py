@@ -30,7 +30,7 @@ class Options:
 
     Attributes:
         seed: of everything that is drawn.
-        n_queries: questions; ``None``: four for each table, 209 at most.
+        n_queries: questions; ``None``: four for each table, one with ``natural``, 209 at most.
         max_answers, shares, count: see :class:`~tcr_tasks.builder.generate.Wishes`.
         natural: groups of source tables as they are, in place of groups made from one table.
         budget: tokens per table.
@@ -64,7 +64,7 @@ class Options:
 
     def wishes(self, n_tables: int) -> Wishes:
         """How many questions, given so many tables."""
-        wanted = self.n_queries or min(_MOST_QUESTIONS, _PER_TABLE * n_tables)
+        wanted = self.n_queries or min(_MOST_QUESTIONS, (1 if self.natural else _PER_TABLE) * n_tables)
         per_table = max(_PER_TABLE, -(-wanted // max(1, n_tables)))
         return Wishes(wanted, self.max_answers, self.shares, self.count, per_table)
 

@@ -17,7 +17,7 @@ from tcr_tasks.builder.output import BuiltQuestion, BuiltTable
 from tcr_tasks.builder.paraphrase import unnamed_columns
 from tcr_tasks.builder.signals import Candidate
 
-WRITTEN = ("question", "row", "table", "signals", "text", "meaning")
+WRITTEN = ("question", "row", "table", "signals", "text", "meaning", "answer")
 FILLED = ("decision", "rewrite", "comment")
 WORDING, TABLE = "wording", "table"
 DECISIONS = {WORDING: ("keep", "drop", "rewrite"), TABLE: ("keep", "drop")}
@@ -61,7 +61,7 @@ def write_review(
         questions, tables, found: what is to be looked at.
         said: from :func:`read_sheet`.
     """
-    by_key = {table.key: table for table in tables}
+    excerpts = {table.key: _Excerpts(table) for table in tables}
     asked = meanings(questions, tables)
     of_question: dict[str, list[Candidate]] = {}
     for candidate in found:
@@ -71,10 +71,13 @@ def write_review(
         meaning = asked[question.id]
         unnamed = unnamed_columns(question.text, question.query)
         hint = f"names no column {', '.join(unnamed)}" if unnamed else ""
-        rows.append([question.id, WORDING, question.target_key, hint, question.text, meaning])
+        answer = "; ".join(map(str, question.answer))
+        rows.append([question.id, WORDING, question.target_key, hint, question.text, meaning, answer])
         for candidate in of_question.get(question.id, []):
             told = ", ".join(f"{name} {rank}" for name, rank in candidate.ranks.items())
-            rows.append([question.id, TABLE, candidate.table, told, _excerpt(by_key[candidate.table]), meaning])
+            rows.append(
+                [question.id, TABLE, candidate.table, told, excerpts[candidate.table].of(question), meaning, ""]
+            )
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([*WRITTEN, *FILLED])
@@ -96,6 +99,36 @@ def read_sheet(path: Path) -> list[dict[str, str]]:
     return sheets.read_sheet(path, (*WRITTEN, *FILLED))
 
 
+def checked_sheet(path: Path) -> list[dict[str, str]]:
+    """The rows of a sheet that can be followed.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        DatasetError: if it is no such sheet, or naming row and column of every fault.
+    """
+    rows = read_sheet(path)
+    faults: list[str] = []
+    seen: dict[tuple[str, ...], tuple[int, tuple[str, str]]] = {}
+    for number, row in enumerate(rows, 2):
+        if _is_blank(row):
+            continue
+        allowed = DECISIONS.get(row["row"])
+        decision, text = _said(row)
+        if allowed is None:
+            faults.append(f"row {number}, column row: {row['row']!r} is neither {WORDING} nor {TABLE}")
+        elif decision and decision not in allowed:
+            faults.append(f"row {number}, column decision: {row['decision']!r} is none of {', '.join(allowed)}")
+        elif decision == "rewrite" and not text:
+            faults.append(f"row {number}, column rewrite: it is empty, and the decision is to rewrite")
+        elif decision != "rewrite" and text:
+            faults.append(f"row {number}, column decision: it must be rewrite, since there is a text in column rewrite")
+        elif decision and (first := seen.setdefault(_about(row), (number, _said(row))))[1] != _said(row):
+            faults.append(f"row {number}, column decision: row {first[0]} decides otherwise on the same {row['row']}")
+    if faults:
+        raise DatasetError(str(path), faults)
+    return rows
+
+
 def said_by(rows: Sequence[Mapping[str, str]]) -> dict[tuple[str, str, str, str], Mapping[str, str]]:
     """What was said, by question, kind of row, table and text: it holds for as long as these are the same."""
     return {(row["question"], row["row"], row["table"], _folded(row["text"])): row for row in rows}
@@ -108,48 +141,27 @@ def meanings(questions: Sequence[BuiltQuestion], tables: Sequence[BuiltTable]) -
 
 
 def decide(
-    path: Path,
-    rows: Sequence[Mapping[str, str]],
-    questions: Mapping[str, str],
-    asked: Mapping[str, str],
-    tables: Collection[str],
+    rows: Sequence[Mapping[str, str]], questions: Mapping[str, str], asked: Mapping[str, str], tables: Collection[str]
 ) -> Decisions:
     """What the rows of a sheet come to.
 
     Args:
-        path: for messages.
-        rows: from :func:`read_sheet`.
+        rows: from :func:`checked_sheet`.
         questions: the text of every question that there is now, by id. What was said about another text is void, and
             counted as unknown.
         asked: from :func:`meanings`.
         tables: the keys of all tables.
-
-    Raises:
-        DatasetError: naming row and column of every fault.
     """
-    faults: list[str] = []
     counts: Counter[str] = Counter()
     rewritten: dict[str, str] = {}
     rejected: set[str] = set()
     ambiguous: set[str] = set()
-    seen: dict[tuple[str, ...], tuple[int, tuple[str, str]]] = {}
-    for number, row in enumerate(rows, 2):
-        if not any(map(str.strip, row.values())):
-            continue  # spreadsheets add empty rows
-        allowed = DECISIONS.get(row["row"])
-        decision = row["decision"].strip().lower()
-        if allowed is None:
-            faults.append(f"row {number}, column row: {row['row']!r} is neither {WORDING} nor {TABLE}")
-        elif decision and decision not in allowed:
-            faults.append(f"row {number}, column decision: {row['decision']!r} is none of {', '.join(allowed)}")
-        elif decision == "rewrite" and not row["rewrite"].strip():
-            faults.append(f"row {number}, column rewrite: it is empty, and the decision is to rewrite")
-        elif decision != "rewrite" and row["rewrite"].strip():
-            faults.append(f"row {number}, column decision: it must be rewrite, since there is a text in column rewrite")
-        elif not decision:
+    for row in rows:
+        decision, text = _said(row)
+        if _is_blank(row):
+            continue
+        if not decision:
             counts["open"] += 1
-        elif (first := seen.setdefault(_about(row), (number, _said(row))))[1] != _said(row):
-            faults.append(f"row {number}, column decision: row {first[0]} decides otherwise on the same {row['row']}")
         elif row["meaning"] != asked.get(row["question"]) or (
             _folded(row["text"]) != _folded(questions.get(row["question"], ""))
             if row["row"] == WORDING
@@ -157,16 +169,19 @@ def decide(
         ):
             counts["unknown"] += 1
         elif decision == "rewrite":
-            rewritten[row["question"]] = " ".join(row["rewrite"].split())
+            rewritten[row["question"]] = text
         elif decision == "drop":
             (rejected if row["row"] == WORDING else ambiguous).add(row["question"])
         else:
             counts["kept"] += 1
-    if faults:
-        raise DatasetError(str(path), faults)
     return Decisions(
         rewritten, frozenset(rejected), frozenset(ambiguous), counts["kept"], counts["open"], counts["unknown"]
     )
+
+
+def _is_blank(row: Mapping[str, str]) -> bool:
+    """Whether it is one of the empty rows that spreadsheets add."""
+    return not any(map(str.strip, row.values()))
 
 
 def _about(row: Mapping[str, str]) -> tuple[str, ...]:
@@ -183,6 +198,19 @@ def _folded(text: str) -> str:
     return " ".join(text.translate(_QUOTES).split())
 
 
-def _excerpt(table: BuiltTable) -> str:
-    lines = table.csv.splitlines()[: _LINES + 1]
-    return "\n".join(lines)[:_LONGEST]
+class _Excerpts:
+    """Shows of a table the rows that share most with a question."""
+
+    def __init__(self, table: BuiltTable) -> None:
+        self._header, *self._rows = csv.reader(io.StringIO(table.csv))
+        own = csv.reader(io.StringIO(table.canonical_csv))
+        next(own)
+        self._cells = [{cell.casefold() for cell in row} for row in own]
+
+    def of(self, question: BuiltQuestion) -> str:
+        """How many rows there are, the header, and some rows, as CSV."""
+        values = {str(c.value).casefold() for c in question.query.conditions}
+        best = sorted(range(len(self._rows)), key=lambda at: -len(values & self._cells[at]))[:_LINES]
+        out = io.StringIO(newline="")
+        csv.writer(out, lineterminator="\n").writerows([self._header, *(self._rows[at] for at in sorted(best))])
+        return f"{len(self._rows)} rows, such as\n{out.getvalue().rstrip()}"[:_LONGEST]

@@ -7,6 +7,7 @@ user by an error.
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -166,7 +167,10 @@ def _add(
         return
     columns, kinds = _columns(place, raw, rows, skipped)
     if len(columns) < _FEWEST_COLUMNS:
-        skipped.append(Skipped(place, f"{len(columns)} usable column(s): a question needs {_FEWEST_COLUMNS}"))
+        hint = ""
+        if len(raw.columns) == 1 and re.search(r"[;\t|]", raw.columns[0]):
+            hint = "; are its cells parted by commas?"
+        skipped.append(Skipped(place, f"{len(columns)} usable column(s): a question needs {_FEWEST_COLUMNS}{hint}"))
         return
     if n_rows > len(rows):
         skipped.append(Skipped(place, f"{n_rows - len(rows)} of {n_rows} rows: {len(rows)} were drawn by the seed"))

@@ -194,7 +194,7 @@ class _Group:
                 best = made
             if self._budget.holds(best.tokens):
                 break
-        return best
+        return None if best is None else self._with_losses(best)
 
     def _strategies(self, needed: int) -> list[str]:
         """All three strategies as soon as there is room for them; one column deletion per needed column at most."""
@@ -210,7 +210,8 @@ class _Group:
 
         def accepted(made: Member) -> bool:
             nonlocal why
-            illegible = misprint(self._planned, _part(self._source.frame, made), made.rows, made.lost)
+            lost = self._with_losses(made).lost
+            illegible = misprint(self._planned, _part(self._source.frame, made), made.rows, lost)
             why = illegible or why
             return illegible is None and len(made.rows) > len(self._answers)
 
@@ -283,7 +284,9 @@ class _Group:
         rows = self._shuffled([*kept, *order[:extra]])
         if len(rows) < 2:
             return None
-        made = replace(member, rows=tuple(rows), tokens=found)
+        return replace(member, rows=tuple(rows), tokens=found)
+
+    def _with_losses(self, made: Member) -> Member:
         assert made.look is not None
         return replace(made, lost=readings(lost_cells(made.csv(self._source), made.format), made.look))
 

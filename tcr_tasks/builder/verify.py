@@ -2,14 +2,16 @@
 
 Tables with the same columns are stacked into one table of the database with a column that numbers them, and each
 question runs once on each stack that has its columns. A column counts as a question's only if it can be compared with
-it: in another database the same name may hold texts where the question asks for numbers.
+it: in another database the same name may hold texts where the question asks for numbers. Names count as one in any
+style and abbreviated; that ``town`` may mean ``city`` is for a person to see (:mod:`tcr_tasks.builder.review`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product, zip_longest
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,7 +36,9 @@ _TYPES: Mapping[str, Type] = {
 _ARROW: Mapping[Type, pa.DataType] = {"VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64()}
 # Rows of a stack that wait in memory before they go to the database.
 _BATCH = 100_000
-_NUMBER = "table"
+_NUMBER, _ROW = "table", "row"
+# Letters that an abbreviation of a word has at least.
+_SHORTEST = 3
 
 
 @dataclass
@@ -45,32 +49,32 @@ class _Stack:
     columns: Mapping[str, Type]
     waiting: list[pa.Table] = field(default_factory=list)
     n_waiting: int = 0
+    n_tables: int = 0
 
     def physical(self) -> dict[str, str]:
         """The names in the database: DuckDB tells no names apart that differ in case alone."""
         return {column: f"c{at}" for at, column in enumerate(self.columns)}
 
-    def named(self, query: Query) -> dict[str, str] | None:
-        """The query's columns by their names here; ``None`` if the tables lack one, or it makes no sense on them.
+    def named(self, query: Query, matching: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
+        """The query's columns by their names here, once for each way to read them that makes sense on the tables.
 
-        ``zipCode``, ``zip_code`` and ``ZIP Code`` are one name, since tables are printed in any style; only a table
-        that has several such columns tells them apart.
+        Args:
+            query: the question.
+            matching: by column of the query the names that may mean it, see :func:`names_like`.
         """
-        found: dict[str, str] = {}
-        for column in query.columns:
-            alike = [name for name in self.columns if same_name(name) == same_name(column)]
-            if not alike:
-                return None
-            found[column] = column if column in alike else alike[0]
-        if query.aggregate in ("SUM", "AVG") and self.columns[found[query.target]] == "VARCHAR":
-            return None
-        if any(isinstance(c.value, str) != (self.columns[found[c.column]] == "VARCHAR") for c in query.conditions):
-            return None
-        return found
+        options = [_nearest(column, [n for n in matching[column] if n in self.columns]) for column in query.columns]
+        for names in product(*options):
+            found = dict(zip(query.columns, names, strict=True))
+            if query.aggregate in ("SUM", "AVG") and self.columns[found[query.target]] == "VARCHAR":
+                continue
+            if all(isinstance(c.value, str) == (self.columns[found[c.column]] == "VARCHAR") for c in query.conditions):
+                yield found
 
 
 class Corpus:
     """Tables in DuckDB; a context manager.
+
+    ``n_pairs`` counts the pairs of question and table that were executed.
 
     An integer compared with a fraction is compared as a double, so beyond 2^53 neighbours count as equal there.
     """
@@ -81,6 +85,8 @@ class Corpus:
         self._connection: duckdb.DuckDBPyConnection = duckdb.connect()
         self._keys: list[str] = []
         self._stacks: dict[tuple[tuple[str, Type], ...], _Stack] = {}
+        self._by_column: dict[str, set[tuple[tuple[str, Type], ...]]] = {}
+        self.n_pairs = 0
 
     def __enter__(self) -> Corpus:
         return self
@@ -116,25 +122,43 @@ class Corpus:
         if stack is None:
             stack = self._stacks[schema] = _Stack(f"s{len(self._stacks)}", dict(schema))
             physical = ", ".join(f"{stack.physical()[name]} {kind}" for name, kind in schema)
-            self._connection.execute(f'CREATE TABLE {stack.name} ("{_NUMBER}" INTEGER, {physical})')
+            self._connection.execute(f'CREATE TABLE {stack.name} ("{_NUMBER}" INTEGER, "{_ROW}" INTEGER, {physical})')
+            for name in columns:
+                self._by_column.setdefault(name, set()).add(schema)
         arrays = [pa.array(columns[name][1], type=_ARROW[kind], from_pandas=True) for name, kind in schema]
         numbers = pa.array(np.full(len(frame), number, dtype=np.int32))
-        stack.waiting.append(pa.table([numbers, *arrays], names=[_NUMBER, *stack.physical().values()]))
+        rows = pa.array(np.arange(len(frame), dtype=np.int32))
+        stack.waiting.append(pa.table([numbers, rows, *arrays], names=[_NUMBER, _ROW, *stack.physical().values()]))
         stack.n_waiting += len(frame)
+        stack.n_tables += 1
         if stack.n_waiting >= _BATCH:
             self._flush(stack)
 
     def answering(self, query: Query) -> tuple[str, ...]:
         """The keys of the tables that answer, in the order in which they were added."""
-        found: set[int] = set()
-        for stack in self._stacks.values():
-            named = stack.named(query)
-            if named is not None:
+        found = {number for (number,) in self._select(f'DISTINCT "{_NUMBER}"', query)}
+        return tuple(dict.fromkeys(self._keys[number] for number in sorted(found)))
+
+    def rows(self, query: Query) -> dict[str, set[int]]:
+        """The rows that answer, from 0, by the keys of their tables."""
+        found: dict[str, set[int]] = {}
+        for number, row in self._select(f'"{_NUMBER}", "{_ROW}"', query):
+            found.setdefault(self._keys[number], set()).add(row)
+        return found
+
+    def _select(self, what: str, query: Query) -> Iterator[tuple[Any, ...]]:
+        matching = {column: names_like(column, self._by_column) for column in query.columns}
+        having = [set().union(*(self._by_column[name] for name in names)) for names in matching.values()]
+        for schema in sorted(set.intersection(*having)):
+            stack = self._stacks[schema]
+            named = list(stack.named(query, matching))
+            if named:
                 self._flush(stack)
-                physical = {column: stack.physical()[name] for column, name in named.items()}
-                sql = f'SELECT DISTINCT "{_NUMBER}" FROM {stack.name} WHERE {query.where(physical)}'
-                found.update(number for (number,) in self._connection.execute(sql).fetchall())
-        return tuple(self._keys[number] for number in sorted(found))
+                self.n_pairs += stack.n_tables
+            for names in named:
+                physical = {column: stack.physical()[name] for column, name in names.items()}
+                sql = f"SELECT {what} FROM {stack.name} WHERE {query.where(physical)}"
+                yield from self._connection.execute(sql).fetchall()
 
     def _flush(self, stack: _Stack) -> None:
         if stack.waiting:
@@ -151,6 +175,23 @@ def same_name(column: str) -> str:
     return " ".join(name_words(column)) or column.casefold()
 
 
+def names_like(column: str, names: Iterable[str]) -> list[str]:
+    """The names that may mean the column: in any style (``zipCode``, ``ZIP code``), or abbreviated (``lat``)."""
+    return [name for name in names if _alike(same_name(column), same_name(name))]
+
+
+@cache
+def _alike(one: str, other: str) -> bool:
+    pairs = list(zip_longest(one.split(), other.split(), fillvalue=""))
+    return all(a == b or (min(len(a), len(b)) >= _SHORTEST and (a.startswith(b) or b.startswith(a))) for a, b in pairs)
+
+
+def _nearest(column: str, names: Sequence[str]) -> Sequence[str]:
+    """Of names that may mean the column, those that do so most clearly: a table tells its own columns apart."""
+    same = [name for name in names if same_name(name) == same_name(column)]
+    return [column] if column in names else same or names
+
+
 def twin(query: Query) -> Query | None:
     """The query with its numbers as texts: in another database the same code may be kept so.
 
@@ -163,8 +204,10 @@ def twin(query: Query) -> Query | None:
     return replace(query, conditions=conditions)
 
 
-def answering(tables: Iterable[tuple[str, pd.DataFrame]], queries: Mapping[str, Query]) -> dict[str, tuple[str, ...]]:
-    """Per question the keys of all tables that answer it.
+def answering(
+    tables: Iterable[tuple[str, pd.DataFrame]], queries: Mapping[str, Query]
+) -> tuple[dict[str, tuple[str, ...]], int]:
+    """Per question the keys of all tables that answer it, and how many pairs of question and table were executed.
 
     Args:
         tables: key and canonical table; an iterator keeps few of them in memory.
@@ -176,4 +219,5 @@ def answering(tables: Iterable[tuple[str, pd.DataFrame]], queries: Mapping[str, 
     with Corpus() as corpus:
         for key, frame in tables:
             corpus.add(key, frame)
-        return {name: corpus.answering(query) for name, query in queries.items()}
+        found = {name: corpus.answering(query) for name, query in queries.items()}
+        return found, corpus.n_pairs

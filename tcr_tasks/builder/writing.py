@@ -10,7 +10,7 @@ from typing import Any
 
 from evaluators.files import write_text
 from evaluators.plugin.dataset import Card
-from tcr_tasks.builder.output import BuiltQuestion, BuiltTable, write_layout, write_tcr_open
+from tcr_tasks.builder.output import COLUMNS, BuiltQuestion, BuiltTable, write_layout, write_tcr_open
 from tcr_tasks.builder.plans import Options
 from tcr_tasks.builder.report import markdown
 
@@ -58,6 +58,7 @@ def _card(options: Options, report: Mapping[str, Any]) -> Card:
             f"TCR-Bench**, and scores on it compare with no published number.\n\n{written['n_questions']} questions "
             f"({', '.join(f'{n} {t}' for t, n in written['by_type'].items())}) over {written['n_tables']} tables; each "
             f"question's group are {kind}. Every question was executed on every table that has its columns: exactly "
-            "one answers it. `report.md` tells how it came about."
+            "one answers it (columns count as the same under names in any style or abbreviated; that other words mean "
+            "the same only a person can see). `report.md` tells how it came about.\n\n" + COLUMNS
         ),
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -84,13 +86,18 @@ def diagnose(order: Order) -> list[Path]:
 
 def _run_all(model: Any, base: Base, todo: Sequence[Diagnostic], origin: Origin, store: Store, batch_size: int) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         bar = progress.add_task("diagnostics", total=len(todo))
         findings = run(model, base, todo, origin, store, batch_size)
-        for diagnostic in todo:
+        for number, diagnostic in enumerate(todo, 1):
             progress.update(bar, description=diagnostic.key)
+            began = time.perf_counter()
             next(findings)
             progress.advance(bar)
+            if not console.is_terminal:  # a bar would appear in a file at the end only
+                seconds = time.perf_counter() - began
+                print(f"{number} of {len(todo)}: {diagnostic.key}, {seconds:.1f} s", file=sys.stderr, flush=True)
 
 
 def write_all(out: Path, store: Store, origin: Origin, notes: Sequence[str]) -> list[Path]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from tcr_tasks.diagnostics.catalogue import BINDING_FORMATS, BINDING_NAMES, FORMAT_NAMES, FORMATS, VOLUME_NAMES
 from tcr_tasks.diagnostics.consistency import COMPARISONS as CONSISTENCY
-from tcr_tasks.diagnostics.tables import PaperTable, Row
+from tcr_tasks.diagnostics.score import MOST_NOT_MEASURABLE, MOST_TIES
+from tcr_tasks.diagnostics.tables import CUT, N_HIT, P_VALUES, N, PaperTable, Row
 from tcr_tasks.diagnostics.transforms.formats import QUERY_FORMS
 from tcr_tasks.diagnostics.transforms.intra import CHUNKS
 from tcr_tasks.diagnostics.transforms.length import LENGTHS
@@ -20,18 +21,24 @@ def _recall(*ks: int) -> dict[str, str]:
 
 
 _GROUP = {"GR@1": "gr_at_1", "DS@1": "ds_at_1"}
-_USUAL = {**_recall(1, 3, 5), **_GROUP, "chance DS@1": "chance_ds_at_1", "n": "n"}
+_HIT = {"n hit": N_HIT, "n": N}
+_CUT = {"tables / tokens cut": CUT}
+_CHANCE = {"chance DS@1": "chance_ds_at_1", "p (bootstrap / exact)": P_VALUES}
+_USUAL = {**_recall(1, 3, 5), **_GROUP, **_CHANCE, **_HIT, **_CUT}
 _PAIRS = {
     **_recall(1, 2, 3),
     **_GROUP,
     "preference": "preference",
     "ties": "pair_tied_share",
-    "n": "n",
+    **_HIT,
+    **_CUT,
 }
 _PAIR_NOTE = (
     "Pairs of a table and its one variant; the pool holds all pairs, no siblings. DS@1 is 0.5 by chance, and above it "
     "the first-named table is preferred where one of the two is first in the pool. Preference: share of all n queries "
-    "that score it above its variant, equal scores counting one half."
+    "that score it above its variant, equal scores counting one half. A comparison is not measurable if more than "
+    f"{MOST_TIES:.0%} of its pairs have equal scores, or if in more than {MOST_NOT_MEASURABLE:.0%} of them the two "
+    "tables differ only beyond the length that the model reads; those are left out."
 )
 
 
@@ -52,7 +59,7 @@ def _paper_tables() -> tuple[PaperTable, ...]:
         PaperTable(
             "Retrieval by format (Table 8)",
             ("Format",),
-            {**all_k, "DS@1": "ds_at_1", "chance DS@1": "chance_ds_at_1", "n": "n"},
+            {**all_k, "DS@1": "ds_at_1", **_CHANCE, **_HIT, **_CUT},
             main,
         ),
         PaperTable(
@@ -64,7 +71,7 @@ def _paper_tables() -> tuple[PaperTable, ...]:
         PaperTable(
             "What is ranked first, by how the sibling was made (section 4.1.3)",
             ("Format",),
-            {**tops, "n": "n"},
+            {**tops, "n": N},
             main,
             "Shares of the queries.",
         ),
@@ -72,7 +79,10 @@ def _paper_tables() -> tuple[PaperTable, ...]:
             "With and without column-deletion siblings (section 4.1.3)",
             ("Siblings",),
             _USUAL,
-            (Row(("all",), "main/mixed"), Row(("with all columns",), "strategies/without-column-deletion")),
+            (
+                Row(("all",), "main/mixed", baseline=True),
+                Row(("with all columns",), "strategies/without-column-deletion"),
+            ),
         ),
         PaperTable(
             "Diagnostic questions by format (Table 16)",
@@ -107,7 +117,7 @@ def _paper_tables() -> tuple[PaperTable, ...]:
         PaperTable(
             "Inside the target (Tables 20 and 21, Figure 4)",
             ("Unit", "Type"),
-            {**_recall(1, 3, 5), "chance R@1": "chance_recall_at_1", "n": "n"},
+            {**_recall(1, 3, 5), "chance R@1": "chance_recall_at_1", "n": N, **_CUT},
             tuple(
                 Row(("row" if size == 1 else f"{size} rows", VOLUME_NAMES[kind]), _intra_key(size, kind))
                 for size in CHUNKS
@@ -120,13 +130,13 @@ def _paper_tables() -> tuple[PaperTable, ...]:
             "Transposed tables (Table 28)",
             ("Tables",),
             _USUAL,
-            (Row(("as they are",), "main/mixed"), Row(("transposed",), "transposed")),
+            (Row(("as they are",), "main/mixed", baseline=True), Row(("transposed",), "transposed")),
         ),
         PaperTable(
             "Shorter tables (Figure 6)",
             ("Rows",),
             _USUAL,
-            (Row(("all",), "main/mixed"), *(Row((f"1/{n}",), f"length/{n}") for n in LENGTHS)),
+            (Row(("all",), "main/mixed", baseline=True), *(Row((f"1/{n}",), f"length/{n}") for n in LENGTHS)),
         ),
         *_geometry_tables(main),
     )
@@ -139,7 +149,7 @@ def _consistency_tables() -> Iterable[PaperTable]:
         "RBO / 0.4095": "rbo_at_5_normalised",
         "Partial": "partial",
         "Top-1 identity": "top_1_identity",
-        "n": "n",
+        "n": N,
     }
     for number, what in (("18", "formats"), ("19", "forms of the query")):
         rows = [c for c in CONSISTENCY if c.paper == f"Table {number}"]
@@ -186,8 +196,9 @@ def _geometry_tables(main: tuple[Row, ...]) -> Iterable[PaperTable]:
     yield PaperTable(
         "Geometry of the corpus (Table 23)",
         ("Format",),
-        {"d_eff": "global_d_eff", "rho": "global_rho", "mean distance": "global_mean_distance"},
+        {"d_eff": "global_d_eff", "rho": "global_rho", "mean distance": "global_mean_distance", **_CUT},
         main,
+        geometry=True,
     )
     local = {
         "d_eff, med.": "median_d_eff",
@@ -200,7 +211,11 @@ def _geometry_tables(main: tuple[Row, ...]) -> Iterable[PaperTable]:
         "group hit, target missed": "neighbourhood_hit_target_miss",
     }
     yield PaperTable(
-        "Geometry of target and siblings (Table 24)", ("Format",), {**local, **_recall(1), **_GROUP, "n": "n"}, main
+        "Geometry of target and siblings (Table 24)",
+        ("Format",),
+        {**local, **_recall(1), **_GROUP, **_HIT},
+        main,
+        geometry=True,
     )
     quantities = {"d_eff": "d_eff", "rho": "rho", "distance": "distance", "margin": "margin"}
     yield PaperTable(
@@ -214,6 +229,7 @@ def _geometry_tables(main: tuple[Row, ...]) -> Iterable[PaperTable]:
         main,
         "Undefined, and left empty, where a quantity or the outcome is the same for all queries. In a group of one "
         "table GR@1 = R@1 and DS@1 = 1, and margins are undefined (the paper's Table 25).",
+        geometry=True,
     )
 
 

@@ -1,18 +1,22 @@
-"""The report of the diagnostics: findings, tables, notes, figures."""
+"""The report of the diagnostics: findings, tables, notes, figures, words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from tcr_tasks.diagnostics.findings import statements
+from tcr_tasks.diagnostics.glossary import glossary
 from tcr_tasks.diagnostics.paper_tables import PAPER_TABLES
-from tcr_tasks.diagnostics.results import Origin
+from tcr_tasks.diagnostics.results import NO_EMBEDDINGS, Origin
 from tcr_tasks.diagnostics.tables import Findings, markdown
 
 _ABOUT = (
     "All numbers were measured here, with these models on these data; none is the paper's. Tables name the table of "
     "the paper (Tian et al., 2026, arXiv:2607.17742) whose shape they have. Numbers lie in 0..1 unless said otherwise; "
-    "in square brackets stand 95 % percentile bootstrap intervals over queries (1,000 resamples)."
+    "in square brackets stand 95 % percentile bootstrap intervals over queries (1,000 resamples). Where all queries "
+    "agree, a percentile bootstrap cannot show an interval: [0.00, 0.00] and [1.00, 1.00] mean that none of these n "
+    "queries differs, not that the score is certain; of other queries up to about 3 / n may differ."
 )
 
 
@@ -34,19 +38,23 @@ def report(
     for model, found in models.items():
         said = statements(found) or ["None of the diagnostics behind them was run."]
         out += [f"- {_named(model, models)}{text}" for text in said]
-    out += ["", "## Tables", ""]
-    for table in PAPER_TABLES:
-        text = markdown(table, models)
-        out += [text, ""] if text else []
+    tables = [text for table in PAPER_TABLES if (text := markdown(table, models))]
+    out += ["", "## Tables", "", *(line for text in tables for line in (text, ""))]
+    lacking = [m for m, found in models.items() if any(NO_EMBEDDINGS in f.notes for f in found.values())]
+    if lacking:
+        out += [f"Tables 23 and 24 are left out of {', '.join(lacking)}: {NO_EMBEDDINGS}.", ""]
     out += ["## Notes", ""]
     for model, found in models.items():
         for note, diagnostics in _by_note(found).items():
             out.append(f"- {_named(model, models)}{', '.join(diagnostics)}: {note}")
     if any(figures.values()):
-        out += ["", "## Figures", ""]
+        out += ["", "## Figures", "", "The HTML pages need the file `plotly.min.js` beside them."]
         for model, files in figures.items():
-            out += [f"- {_named(model, models)}[{file}]({file})" for file in files if file.endswith(".html")]
-            out += [f"![{model}]({file})" for file in files if file.endswith(".png")]
+            pages = [f"[{Path(file).name}]({file})" for file in files if file.endswith(".html")]
+            out += ["", f"{_named(model, models)}{', '.join(pages)}", ""] if pages else []
+            out += [f"![{model}, {Path(file).stem}]({file})" for file in files if file.endswith(".png")]
+    words = glossary(tables)
+    out += ["", "## Words", "", *(f"- {line}" for line in words)] if words else []
     return "\n".join(out).rstrip() + "\n"
 
 

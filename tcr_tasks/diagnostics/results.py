@@ -17,6 +17,8 @@ VALUE_COLUMNS = ("metric", "value", "low", "high", "n", "note")
 # Metrics without a value: the note says why there is none.
 NOT_MEASURABLE, NOT_POSSIBLE = "not_measurable", "not_possible"
 SETTING_PREFIX = "setting_"
+# The note of a finding that would have geometry otherwise.
+NO_EMBEDDINGS = "the model gives no embeddings that a cosine compares, so there is no geometry"
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Finding:
         reason: why there is no number, and under which metric that stands (:data:`NOT_MEASURABLE`,
             :data:`NOT_POSSIBLE`); ``None`` if there are numbers.
         notes: what a reader of the numbers should know.
-        scores: the numbers.
+        scores: the numbers; where there is a reason, at most those of the documents.
         targets, tops: query id -> target, five best documents; where each query has one target.
         hits: query id -> whether the best document is the target, whether it is in the group (0 or 1 each).
         extra: what figures need beside the numbers, as JSON values.

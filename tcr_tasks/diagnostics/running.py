@@ -19,17 +19,16 @@ from tcr_tasks.diagnostics.catalogue import Diagnostic
 from tcr_tasks.diagnostics.consistency import COMPARISONS, compare
 from tcr_tasks.diagnostics.geometry import Embedded, measure, picture
 from tcr_tasks.diagnostics.models import OnceEncoder
-from tcr_tasks.diagnostics.results import NOT_MEASURABLE, NOT_POSSIBLE, Finding, Origin, Store, changes
+from tcr_tasks.diagnostics.results import NO_EMBEDDINGS, NOT_MEASURABLE, NOT_POSSIBLE, Finding, Origin, Store, changes
 from tcr_tasks.diagnostics.score import CaseScores
 from tcr_tasks.diagnostics.tasks import CaseTask, task_data
 
 logger = logging.getLogger(__name__)
 
 # Raised whenever the same model and data would give other numbers.
-VERSION = 1
+VERSION = 2
 # All questions over all tables: the diagnostics whose embeddings are looked at, and the one that is pictured.
 GEOMETRY_FAMILY, PICTURED = "main", "main/mixed"
-NO_EMBEDDINGS = "the model gives no embeddings that a cosine compares, so there is no geometry"
 
 
 def pending(diagnostics: Sequence[Diagnostic], origin: Origin, store: Store) -> tuple[list[Finding], list[Diagnostic]]:
@@ -76,7 +75,7 @@ def _run_one(model: Any, base: Base, diagnostic: Diagnostic, origin: Origin, bat
     mteb.evaluate(model, task, cache=None, show_progress_bar=False, encode_kwargs=settings)
     found = task.found["default"]
     if found.reason is not None:
-        return replace(empty, reason=(NOT_MEASURABLE, found.reason), notes=found.notes)
+        return replace(empty, reason=(NOT_MEASURABLE, found.reason), notes=found.notes, scores=found.scores)
     finding = replace(
         empty,
         notes=found.notes,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from evaluators.metrics.bootstrap import Bootstrapped, Hits, bootstrap_mean, bootstrap_siblings
+from evaluators.metrics.bootstrap import Bootstrapped, Hits, bootstrap_mean, bootstrap_siblings, p_null
 from evaluators.metrics.ranking import Run, top, top_and_tied
 from evaluators.metrics.siblings import SiblingQuery, sibling_queries, summarise
 from tcr_tasks.diagnostics.cases import Case
@@ -16,6 +16,8 @@ K_VALUES = (1, 2, 3, 4, 5)
 # Above these shares a comparison says more about ties and length limits than about the model.
 MOST_TIES = 0.1
 MOST_NOT_MEASURABLE = 0.5
+# Shares of documents longer than the model's limit, and of their tokens beyond it (evaluators.plugin.doubt).
+TRUNCATION = ("truncated_documents_share", "truncated_tokens_share")
 # Chance in a pair, and what equal scores count.
 COIN = 0.5
 
@@ -27,7 +29,8 @@ class Score:
     Attributes:
         metric: its name.
         value: 0..1 unless the metric says otherwise.
-        n: queries it is an average of.
+        n: queries it is an average of; of DS@1 and its p-values: those whose group was hit. For what is about
+            documents, their number.
         low, high: 95 % percentile bootstrap interval, where there is one.
         stratum: the part of the queries it is about, such as a question type; empty: all of them.
     """
@@ -45,7 +48,7 @@ class CaseScores:
     """What a ranking of a :class:`~tcr_tasks.diagnostics.cases.Case` gives.
 
     Attributes:
-        scores: all numbers; empty if the comparison is not measurable.
+        scores: all numbers; none but of the documents if the comparison is not measurable.
         reason: why it is not measurable, or ``None``.
         notes: what a reader of the numbers should know.
         tops: query id -> its five best documents.
@@ -64,8 +67,9 @@ def score_case(run: Run, case: Case, seed: int = 0) -> CaseScores:
 
     Queries that are not measurable are left out and counted in a note. Everything lies in 0..1.
 
-    - One target a query among look-alikes: :func:`evaluators.metrics.siblings.summarise`'s values, again by stratum;
-      where siblings are labelled, :func:`strategy_scores`.
+    - One target a query among look-alikes: :func:`evaluators.metrics.siblings.summarise`'s values, and the p-values of
+      DS@1 as in :func:`tcr_tasks.statistics.interval_scores`, again by stratum; where siblings are labelled,
+      :func:`strategy_scores`.
     - Parts of a table (several are right, or all that is ranked is the group): ``recall_at_k``, the share of queries
       with any right part among the k best, and ``chance_recall_at_k``, the same of a random order.
     - Pairs: :func:`pair_scores`.
@@ -86,7 +90,10 @@ def score_case(run: Run, case: Case, seed: int = 0) -> CaseScores:
     notes = list(case.notes)
     if left_out:
         told = sorted({case.not_measurable[q] for q in case.queries if q in case.not_measurable})
-        notes.append(f"{left_out} of {len(case.queries)} queries are left out: {'; '.join(told)}")
+        notes.append(
+            f"{left_out} of {len(case.queries)} queries are left out: {'; '.join(told)} (with more than "
+            f"{MOST_NOT_MEASURABLE:.0%} left out, a comparison counts as not measurable)"
+        )
     if left_out > MOST_NOT_MEASURABLE * len(case.queries) or not asked:
         return CaseScores((), notes[-1] if left_out else "there is no query to ask", tuple(notes))
     tops = {q: tuple(top(run[q], K_VALUES[-1], q)) for q in asked}
@@ -125,10 +132,14 @@ def strategy_scores(case: Case, per_query: Mapping[str, SiblingQuery], seed: int
         return []
     kinds = [_kind(per_query[q].top, q, case) for q in labelled]
     names = {label for q in labelled for d, label in case.labels[q].items() if d not in case.targets[q]}
+    # The resamples of R@1 and GR@1, so that one number has one interval.
+    drawn = bootstrap_siblings(Hits([k == "target" for k in kinds], [k != "other" for k in kinds]), seed=seed)
+    group = drawn.gr_at_1.interval()
+    intervals = {"target": drawn.recall_at_1.interval(), "other": (1 - group.high, 1 - group.low)}
     out = []
     for name in ("target", *sorted(names), "other"):
         is_so = [float(kind == name) for kind in kinds]
-        low, high = bootstrap_mean(is_so, seed=seed).interval()
+        low, high = intervals.get(name) or bootstrap_mean(is_so, seed=seed).interval()
         out.append(Score(f"top_is_{name}", float(np.mean(is_so)), len(labelled), low, high))
     return out
 
@@ -142,16 +153,19 @@ def _kind(best: str | None, query: str, case: Case) -> str:
 def _sibling_scores(per_query: Mapping[str, SiblingQuery], stratum: str, seed: int) -> list[Score]:
     found = list(per_query.values())
     hits = Hits([q.target_in[1] for q in found], [q.group_in[1] for q in found])
+    drawn = bootstrap_siblings(hits, seed=seed)
     intervals: dict[str, tuple[float | None, float | None]] = {
-        name: b.interval() for name, b in bootstrap_siblings(hits, seed=seed)._asdict().items()
+        name: b.interval() for name, b in drawn._asdict().items()
     }
     summary = summarise(found)
-    n = int(summary.pop("n_queries"))
+    n, n_hit = int(summary.pop("n_queries")), sum(q.group_in[1] for q in found)
     summary.pop("n_without_results")
+    summary["ds_at_1_p_bootstrap"] = drawn.ds_at_1.p_bootstrap(summary["chance_ds_at_1"])
+    summary["ds_at_1_p_null"] = p_null(hits, [q.group_size for q in found])
     out = []
     for name, value in summary.items():
         low, high = intervals.get(name, (None, None))
-        out.append(Score(name, float(value), n, low, high, stratum))
+        out.append(Score(name, float(value), n_hit if name.startswith("ds_at_1") else n, low, high, stratum))
     return out
 
 
@@ -210,7 +224,7 @@ def pair_scores(run: Run, case: Case, per_query: Mapping[str, SiblingQuery], see
     for k above 1 follow the tie rule.
     """
     found = list(per_query.values())
-    n = len(found)
+    n, n_hit = len(found), sum(q.group_if_tied > 0 for q in found)
     target, group = [q.target_if_tied for q in found], [q.group_if_tied for q in found]
     preferred = [preference(run, case, q) for q in per_query]
     means = {
@@ -220,9 +234,9 @@ def pair_scores(run: Run, case: Case, per_query: Mapping[str, SiblingQuery], see
     ratio = means["recall_at_1"].value / means["gr_at_1"].value if any(group) else 0.0
     out = [_with_interval(name, b, n) for name, b in means.items()]
     if all(value in (0, 1) for value in (*target, *group)):
-        out.append(_with_interval("ds_at_1", bootstrap_siblings(Hits(target, group), seed=seed).ds_at_1, n))
+        out.append(_with_interval("ds_at_1", bootstrap_siblings(Hits(target, group), seed=seed).ds_at_1, n_hit))
     else:  # a ratio of halves has no interval here
-        out.append(Score("ds_at_1", ratio, n))
+        out.append(Score("ds_at_1", ratio, n_hit))
     summary = summarise(found)
     out += [Score(f"{name}_at_{k}", summary[f"{name}_at_{k}"], n) for name in ("recall", "gr") for k in K_VALUES[1:]]
     out.append(Score("chance_ds_at_1", summary["chance_ds_at_1"], n))

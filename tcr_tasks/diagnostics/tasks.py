@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from evaluators.metrics.ranking import ranks_of
 from evaluators.plugin.checks import DatasetError, pointer_problems, retrieval_problems
 from evaluators.plugin.data import TaskData
+from evaluators.plugin.doubt import SAMPLED_TEXTS
 from evaluators.plugin.mteb_internals import is_cross_encoder
 from evaluators.plugin.results import SpecialScores
 from evaluators.plugin.sources import Source
@@ -21,7 +23,7 @@ from tcr_tasks.diagnostics.cases import Case
 from tcr_tasks.diagnostics.catalogue import CATALOGUE, FAMILIES, Diagnostic
 from tcr_tasks.diagnostics.models import characters_read
 from tcr_tasks.diagnostics.reading import read_base
-from tcr_tasks.diagnostics.score import CaseScores, score_case
+from tcr_tasks.diagnostics.score import TRUNCATION, CaseScores, Score, score_case
 from tcr_tasks.diagnostics.transforms.pairs import within_limit
 from tcr_tasks.tasks import SAMPLE, TCRSample, TCRTask
 
@@ -124,8 +126,15 @@ class DiagnosticTask(TCRTask):
         self.data = self.parts[hf_subset]
         self.runs[hf_subset] = results
         out = super().task_specific_scores(scores, qrels, results, hf_split, hf_subset)
-        self.found[hf_subset] = self.data.side["scores"]
+        found: CaseScores = self.data.side["scores"]
+        self.found[hf_subset] = replace(found, scores=(*found.scores, *self._truncation(out)))
         return out
+
+    def _truncation(self, scores: Mapping[str, Any]) -> list[Score]:
+        """How much of the documents the model does not read, of :mod:`evaluators.plugin.doubt`; empty if not known."""
+        assert self.data is not None
+        n = min(len(self.data.corpus), SAMPLED_TEXTS)
+        return [Score(name, scores[name], n) for name in TRUNCATION if name in scores]
 
     def special_scores(self, run: dict[str, dict[str, float]], data: TaskData) -> SpecialScores:
         case: Case = data.side["case"]

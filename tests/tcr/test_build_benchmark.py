@@ -25,7 +25,7 @@ from evaluators.plugin.checks import DatasetError
 from tcr_tasks.builder.length import Budget
 from tcr_tasks.builder.pipeline import build
 from tcr_tasks.builder.plans import Options
-from tcr_tasks.builder.review import Decisions, decide, read_sheet
+from tcr_tasks.builder.review import Decisions, checked_sheet, decide, read_sheet
 from tcr_tasks.builder.tokens import OfflineCounter
 from tcr_tasks.queries import Query
 from tcr_tasks.serialize import TableFormat, read_table
@@ -223,15 +223,16 @@ def test_a_review_drops_and_rewrites(source: Path, copy: Path) -> None:
     texts = {row["_id"]: row["text"] for row in rows(copy, "queries")}
     assert list(texts) == [ids[0], *ids[3:]] and texts[ids[0]] == "Where is it?"
     assert report["questions"]["n_dropped_by_review"] == 2
-    assert report["review"] | {"notes": [], "n_undecided": 0} == {
+    assert report["review"] | {"n_undecided": 0} == {
         "n_kept": 1,
         "n_rewritten": 1,
         "n_wordings_rejected": 1,
         "n_paraphrases_replaced_by_template": 0,
-        "n_ambiguous": 1,
+        "n_dropped_since_a_table_answers_too": 1,
         "n_undecided": 0,
         "n_decisions_without_question": 0,
-        "notes": [],
+        # The person's word counts, but the value is not in it any more.
+        "notes": [f"{ids[0]}: please look again, the rewrite lost a value: Where is it?"],
     }
     targets = {row["target"] for row in rows(copy, "groups")}
     assert targets < {row["_id"] for row in rows(copy, "corpus")}
@@ -251,25 +252,25 @@ def test_a_review_drops_and_rewrites(source: Path, copy: Path) -> None:
         ({"row": "thing"}, "row 2, column row: 'thing' is neither wording nor table"),
     ],
 )
-def test_faults_in_a_sheet_are_named(built: Path, change: dict[str, str], fault: str) -> None:
-    path = built / "work" / "review.csv"
-    table = read_sheet(path)
-    wordings = [row for row in table if row["row"] == "wording"]
-    texts, asked = ({row["question"]: row[name] for row in wordings} for name in ("text", "meaning"))
+def test_faults_in_a_sheet_are_named(built: Path, tmp_path: Path, change: dict[str, str], fault: str) -> None:
+    table = sheet(built / "work" / "review.csv")
+    fill(tmp_path / "sheet.csv", [table[0] | change])
     with pytest.raises(DatasetError, match=re.escape(fault)):
-        decide(path, [table[0] | change], texts, asked, {row["table"] for row in table})
+        checked_sheet(tmp_path / "sheet.csv")
 
 
-def test_rows_that_contradict_each_other_are_named(built: Path) -> None:
-    path = built / "work" / "review.csv"
-    row = next(row for row in read_sheet(path) if row["row"] == "wording")
+def test_rows_that_contradict_each_other_are_named(built: Path, tmp_path: Path) -> None:
+    path = tmp_path / "sheet.csv"
+    row = next(row for row in sheet(built / "work" / "review.csv") if row["row"] == "wording")
     blank = dict.fromkeys(row, "")
     said = [row | {"decision": decision} for decision in ("keep", "Keep ", "drop")]
-    asked = ({row["question"]: row["text"]}, {row["question"]: row["meaning"]})
     # The header is row 1, and rows left blank count.
+    fill(path, [said[0], blank, said[1], said[2]])
     with pytest.raises(DatasetError, match="row 5, column decision: row 2 decides otherwise on the same wording"):
-        decide(path, [said[0], blank, said[1], said[2]], *asked, ())
-    assert decide(path, [said[0], blank, said[1]], *asked, ()).kept == 2
+        checked_sheet(path)
+    fill(path, [said[0], blank, said[1]])
+    texts, asked = {row["question"]: row["text"]}, {row["question"]: row["meaning"]}
+    assert decide(checked_sheet(path), texts, asked, ()).kept == 2
 
 
 def test_two_builds_into_one_folder(source: Path, tmp_path: Path) -> None:
@@ -281,11 +282,13 @@ def test_files_that_are_no_sheet(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no review file"):
         read_sheet(tmp_path / "nothing.csv")
     (tmp_path / "other.csv").write_text("question,decision\nQ0,keep\n")
-    with pytest.raises(DatasetError, match="row 1: the columns row, table, signals, text, meaning, rewrite, comment"):
+    with pytest.raises(
+        DatasetError, match="row 1: the columns row, table, signals, text, meaning, answer, rewrite, comment"
+    ):
         read_sheet(tmp_path / "other.csv")
 
 
-def test_what_was_said_of_another_wording_is_void(tmp_path: Path) -> None:
+def test_what_was_said_of_another_wording_is_void() -> None:
     row = {
         "question": "Q1",
         "row": "wording",
@@ -298,14 +301,14 @@ def test_what_was_said_of_another_wording_is_void(tmp_path: Path) -> None:
     table = row | {"row": "table", "table": "a::b"}
 
     def decided(*rows: dict[str, str]) -> Decisions:
-        return decide(tmp_path, rows, {"Q1": "Where is it?"}, {"Q1": "SQL"}, {"a::b"})
+        return decide(rows, {"Q1": "Where is it?"}, {"Q1": "SQL"}, {"a::b"})
 
     found = decided(row, row | {"question": "Q9"})
     assert (found.rejected, found.unknown) == (frozenset(), 2)
     assert decided(table).ambiguous == {"Q1"}
     asked = {"Q1": "Where is “it”?"}
     straight = row | {"text": 'Where is "it"?'}
-    assert decide(tmp_path, [straight], asked, {"Q1": "SQL"}, ()).rejected == {"Q1"}
+    assert decide([straight], asked, {"Q1": "SQL"}, ()).rejected == {"Q1"}
     # A sheet of another build, whose Q1 was another question, or whose table is gone.
     assert decided(table | {"meaning": "other SQL"}, table | {"table": "a::c"}) == Decisions(unknown=2)
 

@@ -103,6 +103,9 @@ COLUMNS: dict[str, tuple[list[object], Kind]] = {
     "one": (["x", None, "x", "x"], "text"),
     "zip": (["00420", "10115", "10117", "94110"], "identifier"),
     "x": ([0.5, 1.23456789, 2.5, 3.0], "number"),
+    "lat": ([0.5, 1.5, 2.5, 3.5], "number"),
+    "death_rate": ([0.1, 0.2, 0.3, 0.4], "number"),
+    "yes": ([0, 1, 0, 1], "integer"),
     "t": (["Oslo", "Oslo", "Bonn", None], "text"),
     "u": (["Oslo", "b", "c" * 90, "d"], "text"),
 }
@@ -113,9 +116,19 @@ COLUMNS: dict[str, tuple[list[object], Kind]] = {
     [
         (Query("EM", (Condition("n", "=", 1),), "x"), None),
         (Query("SF", (Condition("n", ">=", 1), Condition("id", "=", 7)), "x"), "a condition that every row meets"),
-        (Query("SA", (Condition("n", ">", 1),), "id", "SUM"), "an aggregate over identifiers, years or texts"),
-        (Query("SA", (Condition("n", ">", 1),), "year", "AVG"), "an aggregate over identifiers, years or texts"),
+        (
+            Query("SA", (Condition("n", ">", 1),), "id", "SUM"),
+            "an aggregate over identifiers, years, coordinates or texts",
+        ),
+        (
+            Query("SA", (Condition("n", ">", 1),), "year", "AVG"),
+            "an aggregate over identifiers, years, coordinates or texts",
+        ),
         (Query("SA", (Condition("n", ">", 1),), "id", "COUNT"), None),
+        (Query("SA", (Condition("n", ">", 1),), "lat", "AVG"), "an aggregate over identifiers, years, coordinates"),
+        (Query("SA", (Condition("n", ">", 1),), "death_rate", "SUM"), "a sum of rates or averages"),
+        (Query("SA", (Condition("n", ">", 1),), "death_rate", "AVG"), None),
+        (Query("SA", (Condition("n", ">", 1),), "yes", "SUM"), "an aggregate over two values, such as yes and no"),
         (Query("EM", (Condition("n", "=", 1),), "one"), "a target with the same value in every row"),
         (Query("EM", (Condition("t", "=", "Oslo"), Condition("n", "=", 1)), "u"), "an answer that the question"),
         (Query("SA", (Condition("n", ">=", 2),), "n", "MIN"), "an answer that the question itself holds"),

@@ -257,7 +257,7 @@ def test_other_than_published_sizes_are_noted(small: Path, caplog: pytest.LogCap
     (note,) = task.data.notes
     assert note.startswith("4 questions {'EM': 2, 'SF': 1, 'SA': 1} over 9 tables, while 209")
     assert "637 were published" in note
-    assert "subset or another edition" in note
+    assert "these are other data" in note
     assert f"TCRBenchMixed: {note}" in caplog.messages
     diagnostic = loaded(DIAGNOSTIC, small).data
     assert diagnostic is not None
