@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import mteb
+import pyarrow.parquet as pq
 import pytest
 from mteb.models.model_implementations import MODEL_REGISTRY
 
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("tables_printed_once")
 def options_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """`run` sets options on task classes and models in mteb's registry for its process; undo that here."""
     for cls in registered_tasks():
-        for name in [o.name for o in cls.task_options] + ["first_stage_predictions", "first_stage_top_k"]:
+        for name in [o.name for o in cls.task_options] + ["first_stage_predictions", "first_stage_top_k", "data_path"]:
             monkeypatch.setattr(cls, name, getattr(cls, name))
     before = dict(MODEL_REGISTRY)
     yield
@@ -104,6 +106,21 @@ def test_run_sets_stale_results_aside(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(*common) == 0
     assert json.loads(path.read_text())["scores"]["test"][0]["recall_at_1"] == true_score
     assert len(list(tmp_path.rglob("*.stale-*"))) == 1
+
+
+def test_run_takes_data_of_the_user(tmp_path: Path) -> None:
+    """The sample's first ten questions as data of one's own."""
+    own = tmp_path / "own"
+    shutil.copytree(str(mteb.get_task("TCRSample").source().directory), own)
+    for config in ("queries", "qrels", "groups"):
+        pq.write_table(pq.read_table(own / f"{config}.parquet").slice(0, 10), own / f"{config}.parquet")
+    given = ("-m", "mteb/baseline-bm25s", "-t", "TCRSample", "--output-folder", str(tmp_path / "results"), "--data")
+    assert run(*given, str(own)) == 0
+    (file,) = (tmp_path / "results").rglob("TCRSample.json")
+    result = json.loads(file.read_text())
+    assert result["scores"]["test"][0]["n_queries"] == 10
+    assert result["dataset_revision"] != mteb.get_task("TCRSample").metadata.revision
+    assert run(*given, str(tmp_path / "none")) == 1
 
 
 def test_run_reranks_a_first_stage(tmp_path: Path, tiny_models: dict[str, Path]) -> None:
