@@ -85,7 +85,9 @@ class Corpus:
         self._connection: duckdb.DuckDBPyConnection = duckdb.connect()
         self._keys: list[str] = []
         self._stacks: dict[tuple[tuple[str, Type], ...], _Stack] = {}
-        self._by_column: dict[str, set[tuple[tuple[str, Type], ...]]] = {}
+        # By column the numbers of the stacks that have it.
+        self._by_column: dict[str, set[int]] = {}
+        self._names: dict[tuple[str, ...], list[str]] = {}
         self.n_pairs = 0
 
     def __enter__(self) -> Corpus:
@@ -124,7 +126,9 @@ class Corpus:
             physical = ", ".join(f"{stack.physical()[name]} {kind}" for name, kind in schema)
             self._connection.execute(f'CREATE TABLE {stack.name} ("{_NUMBER}" INTEGER, "{_ROW}" INTEGER, {physical})')
             for name in columns:
-                self._by_column.setdefault(name, set()).add(schema)
+                if name not in self._by_column:
+                    self._names.setdefault(_stems(name), []).append(name)
+                self._by_column.setdefault(name, set()).add(len(self._stacks) - 1)
         arrays = [pa.array(columns[name][1], type=_ARROW[kind], from_pandas=True) for name, kind in schema]
         numbers = pa.array(np.full(len(frame), number, dtype=np.int32))
         rows = pa.array(np.arange(len(frame), dtype=np.int32))
@@ -147,10 +151,11 @@ class Corpus:
         return found
 
     def _select(self, what: str, query: Query) -> Iterator[tuple[Any, ...]]:
-        matching = {column: names_like(column, self._by_column) for column in query.columns}
+        matching = {column: names_like(column, self._names.get(_stems(column), ())) for column in query.columns}
         having = [set().union(*(self._by_column[name] for name in names)) for names in matching.values()]
-        for schema in sorted(set.intersection(*having)):
-            stack = self._stacks[schema]
+        stacks = list(self._stacks.values())
+        for number in sorted(set.intersection(*having)):
+            stack = stacks[number]
             named = list(stack.named(query, matching))
             if named:
                 self._flush(stack)
@@ -180,7 +185,11 @@ def names_like(column: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if _alike(same_name(column), same_name(name))]
 
 
-@cache
+def _stems(column: str) -> tuple[str, ...]:
+    """What names that may mean the same have in common."""
+    return tuple(word[:_SHORTEST] for word in same_name(column).split())
+
+
 def _alike(one: str, other: str) -> bool:
     pairs = list(zip_longest(one.split(), other.split(), fillvalue=""))
     return all(a == b or (min(len(a), len(b)) >= _SHORTEST and (a.startswith(b) or b.startswith(a))) for a, b in pairs)

@@ -37,7 +37,7 @@ class DiagnosticTask(TCRTask):
         found: subset -> its scores, after an evaluation.
     """
 
-    metric_version = 1
+    metric_version = 2
     seed: int = 0
     parts: Mapping[str, TaskData]
     runs: dict[str, dict[str, dict[str, float]]]

@@ -21,16 +21,11 @@ from evaluators.plugin.dataset import config_files
 from tcr_tasks.diagnostics import diagnose as diagnosing
 from tcr_tasks.diagnostics.catalogue import CATALOGUE
 from tcr_tasks.diagnostics.command import add_diagnose_command
-from tcr_tasks.diagnostics.consistency import COMPARISONS, compare
 from tcr_tasks.diagnostics.diagnose import FINDINGS, Order, data_revision, diagnose, loaded
-from tcr_tasks.diagnostics.findings import statements
-from tcr_tasks.diagnostics.paper_tables import PAPER_TABLES
 from tcr_tasks.diagnostics.reading import read_base
-from tcr_tasks.diagnostics.results import NOT_MEASURABLE, Finding, Origin, Store
+from tcr_tasks.diagnostics.report import report
+from tcr_tasks.diagnostics.results import NO_EMBEDDINGS, Origin, Store
 from tcr_tasks.diagnostics.running import run
-from tcr_tasks.diagnostics.score import Score
-from tcr_tasks.diagnostics.tables import markdown
-from tcr_tasks.diagnostics.tasks import CaseTask
 from tcr_tasks.tasks import SAMPLE
 
 QUESTIONS = ("em-01", "em-02", "em-03")
@@ -89,7 +84,8 @@ def test_every_diagnostic_has_a_number_or_a_reason(order: Order, written: list[P
             assert row["metric"] in ("not_measurable", "not_possible")
             assert row["note"]
         else:
-            assert row["n"] > 0
+            # DS@1 rests on the queries whose group was hit, of which there may be none.
+            assert row["n"] > 0 or (row["metric"].startswith("ds_at_1") and row["n"] == 0)
             assert row["low"] is None or row["low"] <= row["value"] <= row["high"]
 
 
@@ -128,6 +124,18 @@ def test_numbers_against_sentence_transformers_alone(order: Order, written: list
     d_eff = values.sum() ** 2 / (values**2).sum()
     assert found(order, "main/mixed", "global_d_eff")["value"] == pytest.approx(d_eff, rel=1e-3)
     assert found(order, "main/mixed", "global_d_eff")["n"] == len(ids)
+    tokens = np.array([len(i) for i in model.tokenizer([base.main.texts(None)[i].strip() for i in ids])["input_ids"]])
+    limit = model.max_seq_length
+    assert (tokens > limit).mean() > 0
+    assert found(order, "main/mixed", "truncated_documents_share")["value"] == pytest.approx((tokens > limit).mean())
+    unread = (tokens - limit).clip(0).sum() / tokens.sum()
+    assert found(order, "main/mixed", "truncated_tokens_share")["value"] == pytest.approx(unread)
+
+
+def test_one_number_has_one_interval(order: Order, written: list[Path]) -> None:
+    for name in ("csv", "html", "mixed"):
+        best, hit = (found(order, f"main/{name}", metric) for metric in ("top_is_target", "recall_at_1"))
+        assert [best[k] for k in ("value", "low", "high", "n")] == [hit[k] for k in ("value", "low", "high", "n")]
 
 
 def test_a_text_is_encoded_once(order: Order, written: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +168,9 @@ def test_what_is_finished_is_not_run_again(
     assert f"{total} of {total} diagnostics are in {order.out} already" in caplog.text
 
 
-def test_an_interrupted_run_goes_on(order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_goes_on(
+    order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     mine = replace(order, only=("position",), out=tmp_path)
     real, runs = diagnosing.run, []
 
@@ -181,6 +191,9 @@ def test_an_interrupted_run_goes_on(order: Order, tmp_path: Path, monkeypatch: p
     index = next((tmp_path / "embeddings").rglob("index.json"))
     index.write_text(index.read_text()[:20])
     diagnose(mine)
+    # No terminal: a line per finished diagnostic, of the first run and of the second.
+    lines = re.findall(r"^(\d of \d: position/\S+), \d+\.\d s$", capsys.readouterr().err, flags=re.M)
+    assert [line[:6] for line in lines] == ["1 of 4", "2 of 4", "1 of 1"]  # the third was kept, but not yet told
     expected = [r for r in rows(order) if r["family"] == "position"]
     assert rows(mine)[0].keys() <= expected[0].keys()
     assert [(r["metric"], r["value"]) for r in rows(mine)] == [(r["metric"], r["value"]) for r in expected]
@@ -208,14 +221,20 @@ def test_report(order: Order, written: list[Path]) -> None:
         assert title in text
     assert "(Table 26)" not in text  # not asked for
     assert "none is the paper's" in text
-    assert "Transposed" not in text.split("## Tables")[0]
-    assert re.search(r"Answer at the top or at the middle: .*(n = 3|since)", text)
+    assert "Transposed" not in text
+    assert "Shorter tables" not in text  # only the tables it would be compared with were run
+    assert re.search(r"Answer at the top against answer at the middle: .*(n = 3|since)", text)
+    assert re.search(r"The target among its siblings, all questions, Mixed: .*(of 3|of the 3)", text)
+    assert "plotly.min.js" in text
+    words = text.split("## Words")[1]
+    assert "**SenSS" in words or "SenSS**" in words
+    assert "RID" not in words  # not asked for
     assert all((order.out / link).is_file() for link in re.findall(r"\]\((figures/[^)]+)\)", text))
 
 
 def test_figures_work_offline(order: Order, written: list[Path]) -> None:
     pages = {path.name: path for path in written if path.suffix == ".html"}
-    assert {"figure-8.html", "figure-5-7.html"} == pages.keys()  # no lengths and no parts were asked for
+    assert {"figure-8.html", "figure-5.html", "figure-7.html"} == pages.keys()  # no lengths and no parts were asked for
     for page in pages.values():
         assert "cdn.plot.ly" not in re.sub(
             r"<script[^>]*>.*?</script>", "", page.read_text(encoding="utf-8"), flags=re.S
@@ -247,6 +266,11 @@ def test_without_embeddings_there_is_no_geometry(order: Order, tmp_path: Path) -
     assert found.value("recall_at_1") is not None
     assert found.value("mean_margin") is None
     assert any("no embeddings" in note for note in found.notes)
+    assert found.value("truncated_tokens_share") is None  # no length limit is known
+    text = report({name: {found.diagnostic: found}}, origin, (), {})
+    assert "(Table 8)" in text
+    assert not re.search(r"^### .*(Table 23|Table 24|Pearson)", text, flags=re.M)
+    assert f"left out of {name}: {NO_EMBEDDINGS}" in text
 
 
 def test_two_runs_in_one_folder(order: Order, tmp_path: Path) -> None:
@@ -280,104 +304,3 @@ def test_command_line(order: Order, written: list[Path], capsys: pytest.CaptureF
 def test_missing_data_are_named(order: Order, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         diagnose(Order(order.model, tmp_path / "nowhere", (), tmp_path))
-
-
-# ---- tables ------------------------------------------------------------------------------------------------------
-
-ORIGIN = Origin("m", "1", "d", "2", 0, 1)
-
-
-def test_a_table_by_hand() -> None:
-    scores = (Score("recall_at_1", 0.5, 4, 0.0, 1.0), Score("gr_at_1", 0.75, 4), Score("ds_at_1", 2 / 3, 4))
-    findings = {
-        "transposed": Finding("transposed", ORIGIN, scores=scores),
-        "main/mixed": Finding("main/mixed", ORIGIN, reason=(NOT_MEASURABLE, "all is tied")),
-    }
-    table = next(t for t in PAPER_TABLES if "Table 28" in t.title)
-    lines = (markdown(table, {"a|b": findings}) or "").splitlines()
-    assert lines[2] == "| Model | Tables | R@1 | GR@1 | DS@1 | n |"
-    assert lines[4] == "| a\\|b | as they are | not measurable |  |  |  |"
-    assert lines[5] == "| a\\|b | transposed | 0.500 [0.00, 1.00] | 0.750 | 0.667 | 4 |"
-    assert lines[-1] == "- a|b, as they are: not measurable, since all is tied"
-    assert markdown(table, {"m": {}}) is None
-
-
-def test_consistency_of_two_findings() -> None:
-    """Over the queries of both: q1 has the same best table and q2 is in one of them only."""
-    comparison = COMPARISONS[0]
-    tops = {"q1": list("tabcd"), "q2": list("atbcd")}
-    base = Finding(comparison.base, ORIGIN, targets={"q1": "t", "q2": "t"}, tops=tops)
-    other = Finding(comparison.other, ORIGIN, targets={"q1": "t"}, tops={"q1": list("tzyxw")})
-    found = compare(comparison, base, other)
-    assert comparison.key == "consistency/mixed-csv"
-    assert {s.metric: (s.value, s.n) for s in found.scores} == {
-        "hit": (1.0, 1),
-        "partial": (1.0, 1),
-        "top_1_identity": (1.0, 1),
-        "rbo_at_5": (pytest.approx(0.203347), 1),
-        "rbo_at_5_normalised": (pytest.approx(0.203347 / 0.40951), 1),
-    }
-    assert found.notes == ("1 queries are in one of the two only and are left out",)
-    nothing = compare(comparison, base, Finding(comparison.other, ORIGIN))
-    assert nothing.reason == ("not_possible", "the two have no query in common")
-
-
-def preferred(low: float, value: float) -> Finding:
-    return Finding("position/top-middle", ORIGIN, scores=(Score("preference", value, 40, low, 0.9),))
-
-
-def with_hits(diagnostic: str, hits: list[list[int]]) -> Finding:
-    return Finding(diagnostic, ORIGIN, hits={f"q{i}": pair for i, pair in enumerate(hits)})
-
-
-def test_findings_are_said_as_far_as_they_are_decided() -> None:
-    assert statements({"position/top-middle": preferred(0.6, 0.75)}) == [
-        "Answer at the top against answer at the middle: the top scores higher in 0.750 [0.60, 0.90] of the pairs "
-        "(n = 40): the top is preferred."
-    ]
-    (said,) = statements({"position/top-middle": preferred(0.4, 0.65)})
-    assert said.endswith("(n = 40): undecided, since the interval includes 0.5.")
-    unread = Finding("position/top-middle", ORIGIN, (NOT_MEASURABLE, "all is beyond the limit"))
-    assert statements({"position/top-middle": unread}) == [
-        "Answer at the top against answer at the middle: no number, since all is beyond the limit."
-    ]
-    # Transposed, all 30 queries lose the target and keep the group.
-    found = {
-        "main/mixed": with_hits("main/mixed", [[1, 1]] * 30),
-        "transposed": with_hits("transposed", [[0, 1]] * 30),
-    }
-    assert statements(found) == [
-        "Transposed tables against plain ones (n = 30): R@1 changes by -1.000 [-1.00, -1.00]: transposing hurts; GR@1 "
-        "changes by +0.000 [+0.00, +0.00]: undecided, since the interval includes 0."
-    ]
-    assert statements({}) == []
-
-
-def test_tables_name_only_what_exists() -> None:
-    known = {d.key for d in CATALOGUE} | {c.key for c in COMPARISONS}
-    assert {row.diagnostic for table in PAPER_TABLES for row in table.rows} == known
-    assert {key for c in COMPARISONS for key in (c.base, c.other)} <= known
-
-
-def test_findings_survive_the_file(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    finding = Finding(
-        "a/b",
-        ORIGIN,
-        None,
-        ("note",),
-        (Score("x", 0.1, 2, 0.0, 0.2, "EM"),),
-        {"q": "t"},
-        {"q": ["t"]},
-        {"q": [1, 1]},
-        {"m": {"q": 0.5}},
-    )
-    store.write(finding)
-    assert store.read(ORIGIN, "a/b") == finding
-    assert store.all() == [finding]
-    store.path(ORIGIN, "a/b").write_text("{", encoding="utf-8")
-    assert store.read(ORIGIN, "a/b") is None
-
-
-def test_tasks_share_a_name_and_so_the_cache() -> None:
-    assert CaseTask.metadata.name == "TCRDiagnostic"

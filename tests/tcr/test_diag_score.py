@@ -131,18 +131,39 @@ def test_tables_by_hand() -> None:
     assert found.tops["q1"] == ("t1", "s1", "x", "c1", "t2")
     by_name = {s.metric: s for s in found.scores if not s.stratum}
     assert by_name["recall_at_1"].low == 0  # 8 of 27 resamples draw no hit
-    assert by_name["recall_at_1"].n == 3
+    assert by_name["recall_at_1"].n == by_name["chance_ds_at_1"].n == 3
+    # q3 has a table outside its group first.
+    assert by_name["ds_at_1"].n == by_name["ds_at_1_p_null"].n == 2
+    # Chance misses the target of q1 with 2/3, that of q2 with 1/2.
+    assert scores["ds_at_1_p_null"] == pytest.approx(1 - 2 / 3 * 1 / 2)
+    # At most chance, 7/18, are resamples without q1 (8 of 27) and those of q1 and twice q2 (3 of 27).
+    assert scores["ds_at_1_p_bootstrap"] == pytest.approx(11 / 27, abs=0.05)
     assert found.reason is None
+
+
+def test_one_number_has_one_interval() -> None:
+    """Shares of first tables that are the target, or of the group, are R@1 and GR@1."""
+    many = [f"q{n}" for n in range(1, 31)]
+    shared = {name: dict.fromkeys(many, vars(TABLES)[name]["q1"]) for name in ("targets", "groups", "labels")}
+    case = Case(documents=DOCUMENTS, queries=dict.fromkeys(many, "one?"), **shared)
+    run = ranked(*["t1 s1 x c1 t2 s2"] * 7, *["s1 t1 x c1 t2 s2"] * 10, *["x t1 s1 c1 t2 s2"] * 13)
+    by_name = {s.metric: s for s in score_case(run, case).scores}
+    target, other = by_name["top_is_target"], by_name["top_is_other"]
+    assert (target.low, target.high) == (by_name["recall_at_1"].low, by_name["recall_at_1"].high)
+    group = by_name["gr_at_1"]
+    assert group.low is not None and group.high is not None
+    assert (other.low, other.high) == pytest.approx((1 - group.high, 1 - group.low))
 
 
 def test_queries_that_are_not_measurable_are_left_out_and_counted() -> None:
     case = Case(**{**vars(TABLES), "not_measurable": {"q3": "too long"}})
     found = score_case(TABLE_RUN, case)
     assert values(found)["recall_at_1"] == 1 / 2
-    assert "1 of 3 queries are left out: too long" in found.notes
+    threshold = "(with more than 50% left out, a comparison counts as not measurable)"
+    assert f"1 of 3 queries are left out: too long {threshold}" in found.notes
     most = score_case(TABLE_RUN, Case(**{**vars(TABLES), "not_measurable": {"q3": "too long", "q1": "too long"}}))
     assert most.scores == ()
-    assert most.reason == "2 of 3 queries are left out: too long"
+    assert most.reason == f"2 of 3 queries are left out: too long {threshold}"
 
 
 def test_a_query_without_ranking_is_named() -> None:
@@ -215,6 +236,10 @@ def test_pairs_by_hand() -> None:
     assert scores["ds_at_1"] == pytest.approx(5.5 / 9)
     assert scores["chance_ds_at_1"] == 0.5
     assert scores["pair_tied_share"] == pytest.approx(0.1)
+    assert {s.metric: s.n for s in found.scores if s.metric in ("ds_at_1", "preference")} == {
+        "ds_at_1": 9,
+        "preference": 10,
+    }
 
 
 def test_whatever_order_ids_have_a_tie_counts_one_half() -> None:
