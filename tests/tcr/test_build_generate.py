@@ -70,6 +70,12 @@ def test_no_trivial_question(planned: list[Planned]) -> None:
         assert all(c.operator in ("=", "!=") for c in query.conditions if p.source.kinds[c.column] == "text")
         # A reader may take an empty cell for one that is "not X".
         assert all(frame[c.column].notna().all() for c in query.conditions if c.operator == "!=")
+        # Without any one of its conditions more rows would answer.
+        rows = [[c.holds(cell) for cell in frame[c.column].tolist()] for c in query.conditions]
+        for at in range(len(rows) if len(rows) > 1 else 0):
+            rest = zip(*rows[:at], *rows[at + 1 :], frame[query.target].notna(), strict=True)
+            assert sum(map(all, rest)) > len(p.answer_rows)
+    assert Counter(len(p.query.conditions) for p in planned).keys() >= {1, 2}
 
 
 def test_questions_of_a_table_have_rows_of_their_own(planned: list[Planned]) -> None:
