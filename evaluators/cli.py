@@ -187,11 +187,12 @@ def run(args: argparse.Namespace, mteb_run: Any) -> int:
     for task in tasks:
         path = paths[task.metadata.name]
         if isinstance(task, BeyondTask) and path.is_file():
-            scores = TaskResult.from_disk(path).scores["test"][0]
             shown = [task.metadata.main_score, *([task.judged_score] if isinstance(task, JudgedTask) else [])]
-            told = ", ".join(f"{name} = {scores[name]:.4f}" for name in shown if name in scores)
-            unjudged |= args.judge is not None and any(name not in scores for name in shown)
-            print(f"{task.metadata.name}: {told} ({path})")
+            for scores in TaskResult.from_disk(path).scores["test"]:
+                told = ", ".join(f"{name} = {scores[name]:.4f}" for name in shown if name in scores)
+                unjudged |= args.judge is not None and any(name not in scores for name in shown)
+                subset = "" if scores["hf_subset"] == "default" else f", {scores['hf_subset']}"
+                print(f"{task.metadata.name}{subset}: {told} ({path})")
     if folder is not None:
         print(f"predictions and scores per query: {folder}")
     return 1 if unjudged else 0

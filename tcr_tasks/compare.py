@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,14 @@ from evaluators.metrics.bootstrap import (
 )
 from evaluators.plugin.checks import shown
 from evaluators.plugin.predictions import read_predictions
-from evaluators.plugin.results import read_provenance
+from evaluators.plugin.results import SUBSET, read_provenance
 from evaluators.plugin.task import SPLIT
 
 _SUFFIX = "_per_query.parquet"
 _QUERY, _TARGET_HIT, _GROUP_HIT = "query-id", "recall_at_1", "gr_at_1"
+_NO_OUTCOMES = (
+    f"its queries have no {_TARGET_HIT} and {_GROUP_HIT} of 0 or 1; only one target among siblings gives them"
+)
 _WRITTEN_BY = "`mteb-beyond run --prediction-folder DIR` writes it"
 
 
@@ -42,6 +45,7 @@ class QueryTable:
         revision: revision of the data.
         metric_version: version of the metrics that scored it; ``None`` if the table does not say.
         hits: query id -> (target at rank 1, group at rank 1), each 0 or 1.
+        subset: the subset of a task that has several.
     """
 
     path: Path
@@ -50,6 +54,12 @@ class QueryTable:
     revision: str
     metric_version: int | None
     hits: Mapping[str, tuple[float, float]]
+    subset: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The task, and the subset if it has several."""
+        return self.task if self.subset is None else f"{self.task}, {self.subset}"
 
     def in_order(self, queries: Sequence[str]) -> Hits:
         """The hits of the named queries."""
@@ -60,7 +70,7 @@ class QueryTable:
 
 
 def find_tables(place: Path, task: str | None = None) -> dict[str, Path]:
-    """The tables per query of TCR tasks that one run left behind, by the task's name.
+    """The tables per query that one run left behind, by the task's name, whether or not they can be compared.
 
     Args:
         place: a table, or a folder at or below which one run's tables lie, those of other kinds of task among them.
@@ -72,43 +82,70 @@ def find_tables(place: Path, task: str | None = None) -> dict[str, Path]:
     """
     if place.is_file():
         name = place.name.removesuffix(_SUFFIX)
-        if name == place.name or not _is_sibling_table(place):
-            raise ValueError(f"{place} is no table of a TCR task's scores per query (<task>{_SUFFIX}); {_WRITTEN_BY}")
+        if name == place.name:
+            raise ValueError(f"{place} is no table of a task's scores per query (<task>{_SUFFIX}); {_WRITTEN_BY}")
         if task not in (None, name):
             raise ValueError(f"{place} is a table of {name}, not of {task}")
         return {name: place}
     found: dict[str, list[Path]] = {}
     for path in sorted(place.rglob(f"{task or '*'}{_SUFFIX}")):
-        if _is_sibling_table(path):
-            found.setdefault(path.name.removesuffix(_SUFFIX), []).append(path)
+        found.setdefault(path.name.removesuffix(_SUFFIX), []).append(path)
     if not found:
-        raise FileNotFoundError(f"no {task or '<task>'}{_SUFFIX} of a TCR task at or below {place}; {_WRITTEN_BY}")
+        raise FileNotFoundError(f"no {task or '<task>'}{_SUFFIX} at or below {place}; {_WRITTEN_BY}")
     for name, paths in found.items():
-        if len(paths) > 1:
+        if len(paths) > 1 and any(map(_has_outcomes, paths)):
             listed = "\n  ".join(str(path.parent) for path in paths)
             raise ValueError(f"{place} holds several runs' tables {name}{_SUFFIX}; name one of\n  {listed}")
     return {name: paths[0] for name, paths in found.items()}
 
 
-def _is_sibling_table(path: Path) -> bool:
+def _has_outcomes(path: Path) -> bool:
     try:
-        names = set(pq.read_schema(path).names)
+        return {_QUERY, _TARGET_HIT, _GROUP_HIT} <= set(pq.read_schema(path).names)
     except (OSError, pa.ArrowInvalid) as error:
         raise ValueError(f"{path} cannot be read as parquet: {error}; remove it and run again") from error
-    return {_QUERY, _TARGET_HIT, _GROUP_HIT} <= names
 
 
-def read_table(path: Path) -> QueryTable:
-    """Read a table per query that a TCR task wrote.
+def read_tables(path: Path) -> tuple[dict[str, QueryTable], dict[str, str]]:
+    """Read a table per query.
+
+    Returns:
+        What can be compared, by the name of its task (and subset), and for each other such name why it cannot.
 
     Raises:
         ValueError: naming the file and the query, if it does not say on which data it was made, holds a query twice, or
-            lacks an outcome.
+            lacks some outcomes.
     """
+    task = path.name.removesuffix(_SUFFIX)
+    if not _has_outcomes(path):
+        return {}, {task: _NO_OUTCOMES}
     provenance = read_provenance(path)
     if not isinstance(provenance.get("revision"), str):
         raise ValueError(f"{path} does not say on which data it was made; run the model again: {_WRITTEN_BY}")
-    rows = pq.read_table(path, columns=[_QUERY, _TARGET_HIT, _GROUP_HIT]).to_pylist()
+    parts: dict[str | None, list[dict[str, Any]]] = {}
+    for row in pq.read_table(path).to_pylist():
+        parts.setdefault(row.get(SUBSET), []).append(row)
+    if not parts:
+        raise ValueError(f"{path} holds no query")
+    tables, others = {}, {}
+    for subset, rows in parts.items():
+        table = QueryTable(
+            path,
+            task,
+            _model_name(path.parent, task, subset),
+            provenance["revision"],
+            provenance.get("metric_version"),
+            {},
+            subset,
+        )
+        if subset is not None and all(row[_TARGET_HIT] is None for row in rows):
+            others[table.name] = _NO_OUTCOMES
+        else:
+            tables[table.name] = replace(table, hits=_hits(path, rows))
+    return tables, others
+
+
+def _hits(path: Path, rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
     hits: dict[str, tuple[float, float]] = {}
     for row in rows:
         query, target, group = row[_QUERY], row[_TARGET_HIT], row[_GROUP_HIT]
@@ -120,18 +157,14 @@ def read_table(path: Path) -> QueryTable:
                 "1, and a target belongs to its group"
             )
         hits[query] = (target, group)
-    if not hits:
-        raise ValueError(f"{path} holds no query")
-    task = path.name.removesuffix(_SUFFIX)
-    version = provenance.get("metric_version")
-    return QueryTable(path, task, _model_name(path.parent, task), provenance["revision"], version, hits)
+    return hits
 
 
-def _model_name(folder: Path, task: str) -> str:
+def _model_name(folder: Path, task: str, subset: str | None) -> str:
     predictions = folder / f"{task}_predictions.json"
     if not predictions.is_file():
         return "unknown model"
-    return str(read_predictions(predictions, "default", SPLIT).model["model_name"])
+    return str(read_predictions(predictions, subset or "default", SPLIT).model["model_name"])
 
 
 # ---- comparing -------------------------------------------------------------------------------------------------
@@ -154,18 +187,18 @@ def comparable_queries(first: QueryTable, second: QueryTable) -> list[str]:
         ValueError: as :func:`compare`.
     """
     both = f"\n  {first.path}\n  {second.path}"
-    if first.task != second.task:
-        raise ValueError(f"the runs are of different tasks, {first.task} and {second.task}:{both}")
+    if first.name != second.name:
+        raise ValueError(f"the runs are of different tasks, {first.name} and {second.name}:{both}")
     if first.revision != second.revision:
         raise ValueError(
-            f"{first.task}: the runs were made on different data, revisions {first.revision!r} and "
+            f"{first.name}: the runs were made on different data, revisions {first.revision!r} and "
             f"{second.revision!r}; run both on the same data:{both}"
         )
     alone = [sorted(a.hits.keys() - b.hits.keys()) for a, b in ((first, second), (second, first))]
     if any(alone):
         lacking = [f"only in {name}: {shown(ids)}" for name, ids in zip("AB", alone, strict=True) if ids]
         raise ValueError(
-            f"{first.task}: the runs have different queries ({'; '.join(lacking)}); run both on the same data:{both}"
+            f"{first.name}: the runs have different queries ({'; '.join(lacking)}); run both on the same data:{both}"
         )
     return sorted(first.hits)
 
@@ -190,15 +223,20 @@ def add_compare_command(steps: Any) -> None:
 def _compare(args: argparse.Namespace) -> int:
     places = [Path(args.run_a).expanduser(), Path(args.run_b).expanduser()]
     found = [find_tables(place, args.task) for place in places]
-    common = sorted(found[0].keys() & found[1].keys())
+    read = [[read_tables(path) for path in paths.values()] for paths in found]
+    tables = [{name: table for part, _ in run for name, table in part.items()} for run in read]
+    others = {name: why for run in read for _, part in run for name, why in part.items()}
+    common = sorted(tables[0].keys() & tables[1].keys())
+    left_out = [f"{name}: {why}: not compared" for name, why in sorted(others.items())]
     if not common:
-        theirs = " and ".join(", ".join(tables) for tables in found)
-        raise ValueError(f"the runs have no task in common: {theirs}")
-    pairs = [(read_table(found[0][task]), read_table(found[1][task])) for task in common]
-    print(report(pairs))
-    for name, tables in zip("AB", found, strict=True):
-        if alone := sorted(tables.keys() - set(common)):
-            print(f"only {name} has {', '.join(alone)}: not compared")
+        theirs = " and ".join(", ".join(run) or "none" for run in tables)
+        raise ValueError("\n".join([f"the runs have no task in common: {theirs}", *left_out]))
+    print(report([(tables[0][name], tables[1][name]) for name in common]))
+    for letter, run in zip("AB", tables, strict=True):
+        if alone := sorted(run.keys() - set(common)):
+            print(f"only {letter} has {'; '.join(alone)}: not compared")
+    for line in left_out:
+        print(line)
     return 0
 
 
@@ -234,18 +272,23 @@ def _legend(pairs: Sequence[tuple[QueryTable, QueryTable]]) -> list[str]:
     """What A and B are, and where their metrics are of different versions."""
     runs = [f"{name}: {pair[i].model} ({pair[i].path.parent})" for i, name in enumerate("AB") for pair in pairs]
     versions = [
-        f"{a.task}: scored by different versions of the metrics, A by {a.metric_version} and B by {b.metric_version}; "
+        f"{a.name}: scored by different versions of the metrics, A by {a.metric_version} and B by {b.metric_version}; "
         "run the older one again if in doubt"
         for a, b in pairs
         if a.metric_version != b.metric_version
     ]
-    return list(dict.fromkeys(runs)) + versions
+    same = ["A and B are the same run, so that nothing can differ"] if all(_is_same(a, b) for a, b in pairs) else []
+    return list(dict.fromkeys(runs)) + same + versions
+
+
+def _is_same(first: QueryTable, second: QueryTable) -> bool:
+    return first.path.resolve() == second.path.resolve()
 
 
 def _score_row(name: str, table: QueryTable) -> list[str]:
     scores = bootstrap_siblings(table.in_order(sorted(table.hits)))
     shown_scores = [f"{score.value:.3f} {_interval(score)}" for score in scores]
-    return [name, table.task, str(len(table.hits)), *shown_scores]
+    return [name, table.name, str(len(table.hits)), *shown_scores]
 
 
 def _difference_row(first: QueryTable, second: QueryTable) -> list[str]:
@@ -253,7 +296,7 @@ def _difference_row(first: QueryTable, second: QueryTable) -> list[str]:
     p = ds.p_bootstrap()
     below_one_step = f"<{1 / RESAMPLES:.3f}"
     return [
-        first.task,
+        first.name,
         *_difference(recall),
         *_difference(ds),
         f"{p:.3f}" if p else below_one_step,

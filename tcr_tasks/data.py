@@ -177,7 +177,7 @@ def group_problems(questions: Collection[Question], documents: Collection[str]) 
         if twice:
             out.append(f"question {q.id!r}: tables that are twice in its group: {shown(twice)}")
         if len(q.group) < 2:
-            out.append(f"question {q.id!r}: its group has no sibling")
+            out.append(f"question {q.id!r}: its group has no sibling; give it one, or leave the question out")
         if q.type not in QUESTION_TYPES:
             out.append(f"question {q.id!r}: its type {q.type!r} is none of {', '.join(QUESTION_TYPES)}")
     shared = [t for t, n in Counter(q.target for q in questions).items() if n > 1]

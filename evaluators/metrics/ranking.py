@@ -23,6 +23,11 @@ from numpy.typing import NDArray
 Scores = Mapping[str, float]
 Run = Mapping[str, Scores]
 
+
+class NotFiniteError(ValueError):
+    """A model's scores or embeddings hold NaN or infinity, so that nothing can be ranked by them."""
+
+
 # Beyond 32 bits trec_eval would take another number.
 MAX_GRADE = 2**31 - 1
 
@@ -103,7 +108,7 @@ def score_array(scores: Scores, query_id: str) -> NDArray[np.float64]:
         finite = False
     if not finite:
         doc, bad = next((d, s) for d, s in scores.items() if not _is_finite(s))
-        raise ValueError(
+        raise NotFiniteError(
             f"query {query_id!r}: document {doc!r} has the score {bad!r}; scores must be finite "
             "(a NaN usually means that the model overflowed in half precision)"
         )

@@ -71,7 +71,13 @@ def _loader_of(path: Path) -> tuple[Callable[..., Any], str]:
     wrapper, model_type = resolve_local_loader(path)
 
     def load(name: str, revision: str | None = None, **kwargs: Any) -> Any:
-        return wrapper(str(path), **kwargs)
+        try:
+            return wrapper(str(path), **kwargs)
+        except Exception as error:
+            raise ValueError(
+                f"the model in {path} cannot be loaded ({type(error).__name__}: {error}); see whether its weights and "
+                "configuration are whole"
+            ) from error
 
     return load, model_type
 
@@ -103,7 +109,8 @@ def resolve_model(name: str, revision: str | None = None) -> ModelMeta:
     """The record of a model by name in mteb's registry, local directory, or name on the hub.
 
     Raises:
-        ValueError: if a revision is asked of a local directory, whose revision is its fingerprint.
+        ValueError: if a revision is asked of a local directory, whose revision is its fingerprint, or if neither mteb
+            nor the hub has such a model.
     """
     if Path(name).expanduser().is_dir():
         if revision is not None:
@@ -113,7 +120,13 @@ def resolve_model(name: str, revision: str | None = None) -> ModelMeta:
         raise FileNotFoundError(
             f"{name} is not a directory (a model is a directory, a name that mteb knows or a hub name)"
         )
-    return mteb.get_model_meta(name, revision, fetch_from_hf=True)
+    try:
+        return mteb.get_model_meta(name, revision, fetch_from_hf=True)
+    except Exception as error:
+        raise ValueError(
+            f"the model {name!r} cannot be used ({type(error).__name__}: {error}); a name that mteb does not know is "
+            "looked up on the hub: check name and connection, or name a directory with the model"
+        ) from error
 
 
 def variant_meta(meta: ModelMeta, variant: Mapping[str, str]) -> ModelMeta:

@@ -23,6 +23,7 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.benchmarks.benchmark import Benchmark
 from mteb.cli.build_cli import build_cli
 from mteb.models import CrossEncoderProtocol, EncoderProtocol, ModelMeta
+from mteb.models.abs_encoder import get_prompt_name
 from mteb.models.model_implementations import MODEL_REGISTRY
 from mteb.types import PromptType
 
@@ -33,8 +34,10 @@ _lookup_module: Any = importlib.import_module("mteb.benchmarks.get_benchmark")
 _evaluate_module: Any = importlib.import_module("mteb.evaluate")
 
 __all__ = [
+    "document_prompt",
     "document_texts",
     "is_cross_encoder",
+    "is_sparse_encoder",
     "metadata_of",
     "mteb_parser",
     "problems",
@@ -145,7 +148,10 @@ def resolve_local_loader(directory: Path) -> tuple[Callable[..., Any], str]:
 
     def config(name: str) -> Any:
         path = directory / name
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        try:
+            return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        except ValueError as error:
+            raise ValueError(f"{path} cannot be read as JSON ({error}); the model is not whole") from error
 
     loader, model_type, _ = ModelMeta._resolve_loader(
         str(directory),
@@ -160,6 +166,24 @@ def resolve_local_loader(directory: Path) -> tuple[Callable[..., Any], str]:
 def is_cross_encoder(model: Any) -> bool:
     """Whether mteb will run a model as a cross-encoder: by its protocol, whatever its record says."""
     return isinstance(model, CrossEncoderProtocol) and not isinstance(model, EncoderProtocol)
+
+
+def is_sparse_encoder(model: Any) -> bool:
+    """Whether a model, as mteb runs it, gives sparse embeddings."""
+    meta = getattr(model, "mteb_model_meta", None)
+    return isinstance(model, EncoderProtocol) and "sparse" in (getattr(meta, "model_type", None) or ())
+
+
+def document_prompt(model: Any, metadata: TaskMetadata) -> str:
+    """What a model of sentence-transformers, as mteb runs it, puts before each document; empty for others."""
+    prompts: dict[str, str] = getattr(model, "model_prompts", None) or {}
+    name = get_prompt_name(prompts, metadata, PromptType.document)
+    if name is None:  # the model's own choice
+        inner = getattr(model, "model", None)
+        prompts = getattr(inner, "prompts", None) or {}
+        own = ("document", "passage", "corpus", getattr(inner, "default_prompt_name", None))
+        name = next((n for n in own if n in prompts), None)
+    return prompts[name] or "" if name is not None else ""
 
 
 def wrapped_model(model: Any) -> tuple[Any, ModelMeta]:

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 _PROVENANCE = "mteb_beyond"
+# The column that names the subset, in tables of tasks that have several.
+SUBSET = "subset"
 
 
 @dataclass(frozen=True)
@@ -58,17 +61,26 @@ def output_folder(folder: Path) -> Path:
     )
 
 
-def write_per_query(path: Path, rows: Mapping[str, Mapping[str, Any]], provenance: Mapping[str, Any]) -> None:
+def write_per_query(
+    path: Path, rows: Mapping[str, Mapping[str, Any]], provenance: Mapping[str, Any], subset: str | None = None
+) -> None:
     """Write one row per query: ``query-id`` and the special scores; a value that a query lacks is null.
 
-    ``provenance`` goes into the file's schema metadata.
+    ``provenance`` goes into the file's schema metadata. With a ``subset`` of a task that has several, its rows name it
+    in the column ``subset`` and join those of the other subsets, where these are of the same provenance.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     columns: list[str] = list(dict.fromkeys(name for row in rows.values() for name in row))
-    table: dict[str, Sequence[Any]] = {"query-id": list(rows)}
+    values: dict[str, Sequence[Any]] = {} if subset is None else {SUBSET: [subset] * len(rows)}
+    values["query-id"] = list(rows)
     for name in columns:
-        table[name] = [row.get(name) for row in rows.values()]
-    pq.write_table(pa.table(table).replace_schema_metadata({_PROVENANCE: json.dumps(provenance)}), path)
+        values[name] = [row.get(name) for row in rows.values()]
+    table = pa.table(values)
+    if subset is not None and read_provenance(path) == dict(provenance):
+        earlier = pq.read_table(path)
+        others = earlier.filter(pc.not_equal(earlier[SUBSET], subset))
+        table = pa.concat_tables([others, table], promote_options="permissive")
+    pq.write_table(table.replace_schema_metadata({_PROVENANCE: json.dumps(provenance)}), path)
 
 
 def read_provenance(path: Path) -> dict[str, Any]:

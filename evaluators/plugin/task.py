@@ -20,9 +20,10 @@ from evaluators.plugin.checks import DatasetError, column, retrieval_problems, s
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.first_stage import FirstStage, read_first_stage
-from evaluators.plugin.mteb_internals import is_cross_encoder
+from evaluators.plugin.mteb_internals import is_cross_encoder, is_sparse_encoder
 from evaluators.plugin.results import SpecialScores, TaskOption, read_provenance, write_per_query
 from evaluators.plugin.sources import DATA_VARIABLE, Source, choose_source
+from evaluators.plugin.sparse import PickableEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -315,6 +316,8 @@ class BeyondTask(AbsTaskRetrieval):
             self._top_k = max(top_k, len(split["corpus"]))
         self._model, self._prediction_folder = model, prediction_folder
         try:
+            if split["top_ranked"] is not None and is_sparse_encoder(model) and self.metadata.type == "Retrieval":
+                model = PickableEncoder(model)  # reranking tasks get dense embeddings from mteb
             return super()._evaluate_subset(model, split, prediction_folder=prediction_folder, **kwargs)
         finally:
             self._top_k = top_k
@@ -343,7 +346,8 @@ class BeyondTask(AbsTaskRetrieval):
             queries = self.prepare_queries(self._model, parts["queries"])
             figures |= doubt.length_figures(self._model, parts["corpus"], queries)
         if self._prediction_folder is not None:
-            write_per_query(self.per_query_file(self._prediction_folder), special.per_query, self.provenance())
+            subset = None if hf_subset == "default" else hf_subset
+            write_per_query(self.per_query_file(self._prediction_folder), special.per_query, self.provenance(), subset)
         record = self.record() | ({"notes": self.data.notes} if self.data.notes else {})
         return figures | special.scores | self.data.counts | {RECORD_KEY: record}
 

@@ -14,7 +14,7 @@ from tcr_tasks.diagnostics.transforms.intra import CHUNKS, intra_table
 from tcr_tasks.diagnostics.transforms.length import LENGTHS, length
 from tcr_tasks.diagnostics.transforms.perturbation import PERTURBATIONS, perturbation
 from tcr_tasks.diagnostics.transforms.position import COMPARISONS, position
-from tcr_tasks.diagnostics.transforms.strategies import without_column_deletion
+from tcr_tasks.diagnostics.transforms.strategies import without_column_deletion, without_siblings
 from tcr_tasks.diagnostics.transforms.transposition import transposition
 from tcr_tasks.diagnostics.transforms.volume import VOLUMES, volume
 from tcr_tasks.serialize import TableFormat
@@ -180,6 +180,7 @@ def _others() -> list[Diagnostic]:
             {},
             without_column_deletion,
         ),
+        Diagnostic("strategies/without-siblings", "Without any sibling", "Table 25", {}, without_siblings),
         Diagnostic("transposed", "Transposed tables", "Table 28", {}, transposition),
         *(Diagnostic(f"length/{n}", f"1/{n} of the rows", "Figure 6", {"n": n}, partial(length, n=n)) for n in LENGTHS),
     ]

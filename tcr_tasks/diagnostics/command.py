@@ -43,6 +43,8 @@ def _diagnose(args: argparse.Namespace) -> int:
 
     if args.batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {args.batch_size}")
+    if args.seed < 0:
+        raise ValueError(f"--seed must be at least 0, got {args.seed}")
     written = diagnose(Order(args.model, args.data, tuple(args.only or ()), args.out, args.batch_size, args.seed))
     for path in written:
         print(path)

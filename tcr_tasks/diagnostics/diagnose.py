@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from evaluators.files import only_run, write_text
+from evaluators.metrics.ranking import NotFiniteError
 from evaluators.plugin.dataset import fingerprint, is_dataset_directory
 from evaluators.plugin.models import MINILM, bundled_minilm, identified, resolve_model
 from evaluators.plugin.mteb_internals import wrapped_model
@@ -62,16 +65,18 @@ def diagnose(order: Order) -> list[Path]:
         The files written.
 
     Raises:
-        FileNotFoundError, DatasetError, ValueError: if model or data cannot be used; the message says why.
+        FileNotFoundError, DatasetError, ValueError: if model, data or folder cannot be used; the message says why.
+        NotFiniteError: after everything is written, if the model failed in some diagnostics.
         BlockingIOError: if another run uses the folder.
     """
+    _require_folder(order.out)
     base = read_base(order.data)
+    store = Store(order.out / FINDINGS)
+    _require_same_data(store, base.name, order)
     model, name, revision = loaded(order.model)
     origin = Origin(name, revision, base.name, data_revision(order.data), order.seed, VERSION)
     chosen = [d for d in CATALOGUE if not order.only or d.family in order.only]
-    order.out.mkdir(parents=True, exist_ok=True)
-    with only_run(order.out), _quiet_datasets():
-        store = Store(order.out / FINDINGS)
+    with only_run(order.out), _quiet_bars(), _terminated_as_interrupted():
         kept, todo = pending(chosen, origin, store)
         if kept:
             logger.warning("%d of %d diagnostics are in %s already", len(kept), len(chosen), order.out)
@@ -81,7 +86,32 @@ def diagnose(order: Order) -> list[Path]:
         finally:
             # What is finished is worth a report, also after an interrupt.
             written = write_all(order.out, store, origin, base.notes)
+    found = (store.read(origin, diagnostic.key) for diagnostic in chosen)
+    failed = [f for f in found if f is not None and f.failed]
+    if failed:
+        told = ", ".join(f.diagnostic for f in failed)
+        why = failed[0].reason[1] if failed[0].reason else ""
+        raise NotFiniteError(
+            f"{name} failed in {len(failed)} of {len(chosen)} diagnostics ({told}): {why}. What did not fail is in "
+            f"{order.out / REPORT}"
+        )
     return written
+
+
+def _require_folder(out: Path) -> None:
+    for place in (out, *out.parents):
+        if place.exists() and not place.is_dir():
+            raise NotADirectoryError(f"results cannot be put into {out}: {place} is a file; name a folder with --out")
+
+
+def _require_same_data(store: Store, name: str, order: Order) -> None:
+    """Refuse a folder with findings on another dataset or with another seed, whose place new ones would take."""
+    for kept in (finding.origin for finding in store.all()):
+        if (kept.data, kept.seed) != (name, order.seed):
+            raise ValueError(
+                f"{order.out} holds findings on the dataset {kept.data} with seed {kept.seed}; those on {name} with "
+                f"seed {order.seed} would replace them: name another folder with --out"
+            )
 
 
 def _run_all(model: Any, base: Base, todo: Sequence[Diagnostic], origin: Origin, store: Store, batch_size: int) -> None:
@@ -151,7 +181,12 @@ def data_revision(directory: Path | None) -> str:
 def loaded(name: str) -> tuple[Any, str, str]:
     """A model as mteb runs it, and the name and revision that tell it from every other."""
     meta = bundled_minilm() if name == MINILM and _has_bundled() else resolve_model(name)
-    model = identified(meta.load_model())
+    try:
+        model = identified(meta.load_model())
+    except Exception as error:
+        if Path(name).expanduser().is_dir():
+            raise  # it names the directory
+        raise ValueError(f"the model {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
     wrapped, known = wrapped_model(model)
     return wrapped, str(known.name), str(known.revision)
 
@@ -163,14 +198,30 @@ def _has_bundled() -> bool:
 
 
 @contextmanager
-def _quiet_datasets() -> Iterator[None]:
-    """Without the progress bars of `datasets`, which would run through ours."""
-    import datasets
+def _quiet_bars() -> Iterator[None]:
+    """Without the progress bars of libraries, which would run through ours; bm25s, for one, cannot be told."""
+    from tqdm.std import tqdm  # type: ignore[import-untyped]
 
-    shown = datasets.are_progress_bars_disabled()
-    datasets.disable_progress_bars()
+    begin = tqdm.__init__
+
+    def silent(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **{**kwargs, "disable": True})
+
+    tqdm.__init__ = silent
     try:
         yield
     finally:
-        if not shown:
-            datasets.enable_progress_bars()
+        tqdm.__init__ = begin
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does: what is finished is reported. Only a main thread may say so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -35,6 +35,11 @@ class Measured(NamedTuple):
     margins: dict[str, float]
 
 
+def without_direction(embedded: Embedded) -> list[str]:
+    """Documents and queries whose embedding is zero, so that no angle with it exists."""
+    return [key for rows in embedded for key, row in rows.items() if not np.any(row)]
+
+
 def measure(case: Case, embedded: Embedded, per_query: Mapping[str, SiblingQuery]) -> Measured:
     """Tables 23 and 24 for a case with one target a query, over the queries in ``per_query``.
 

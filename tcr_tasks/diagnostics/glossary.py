@@ -40,10 +40,10 @@ _TERMS: dict[str, str] = {
     ),
     r"Mixed": "**Mixed**: each table in its own of the formats CSV, HTML and Markdown (section 3.2)",
     r"TSenS?": "**TSen, TSenS**: every row a sentence; with its columns in random order (section 5.1, appendix F)",
-    r"target|column deletion|row deletion|resampling|sibling, unlabelled|outside the group": (
+    r"target|column deletion|row deletion|resampling|natural sibling|sibling, unlabelled|outside the group": (
         "**column deletion, row deletion, resampling**: how a sibling was made: without a column that the question "
         "needs, without part of the rows, from other rows of the same source; shares of queries with such a table "
-        "first, 0..1 (section 4.1.3, appendix A.3)"
+        "first, 0..1 (section 4.1.3, appendix A.3). **natural sibling**: a table found with the same columns"
     ),
     r"Sen|SenS|SenSS": (
         "**Sen, SenS, SenSS**: every row a sentence; with its columns in random order; with the columns of the "

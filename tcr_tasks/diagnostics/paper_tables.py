@@ -52,6 +52,7 @@ def _paper_tables() -> tuple[PaperTable, ...]:
         "column deletion": "top_is_column_deletion",
         "row deletion": "top_is_row_deletion",
         "resampling": "top_is_resampling",
+        "natural sibling": "top_is_natural",
         "sibling, unlabelled": "top_is_sibling",
         "outside the group": "top_is_other",
     }
@@ -83,6 +84,17 @@ def _paper_tables() -> tuple[PaperTable, ...]:
                 Row(("all",), "main/mixed", baseline=True),
                 Row(("with all columns",), "strategies/without-column-deletion"),
             ),
+        ),
+        PaperTable(
+            "With siblings and without any (Table 25)",
+            ("Group",),
+            {**_recall(1, 3, 5), **_GROUP, **_HIT, **_CUT},
+            (
+                Row(("target and siblings",), "main/mixed", baseline=True),
+                Row(("target alone",), "strategies/without-siblings"),
+            ),
+            "Each question is searched among its target and the tables of other groups. In a group of one GR@1 is R@1 "
+            "and DS@1 is 1 by construction, and there is no margin.",
         ),
         PaperTable(
             "Diagnostic questions by format (Table 16)",

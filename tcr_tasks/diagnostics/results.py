@@ -54,6 +54,7 @@ class Finding:
         targets, tops: query id -> target, five best documents; where each query has one target.
         hits: query id -> whether the best document is the target, whether it is in the group (0 or 1 each).
         extra: what figures need beside the numbers, as JSON values.
+        failed: whether ``reason`` is a failure of the model, so that the diagnostic is tried again.
     """
 
     diagnostic: str
@@ -65,6 +66,7 @@ class Finding:
     tops: dict[str, list[str]] = field(default_factory=dict)
     hits: dict[str, list[int]] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
+    failed: bool = False
 
     def value(self, metric: str, stratum: str = "") -> Score | None:
         """The score of that name, or ``None``."""

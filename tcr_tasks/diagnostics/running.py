@@ -12,12 +12,14 @@ import mteb
 import numpy as np
 from mteb.types import EncodeKwargs, PromptType
 
+from evaluators.metrics.ranking import NotFiniteError
+from evaluators.plugin.checks import shown
 from evaluators.plugin.mteb_internals import document_texts, query_texts
 from tcr_tasks.diagnostics.base import Base, NotPossibleError
 from tcr_tasks.diagnostics.cases import Case
 from tcr_tasks.diagnostics.catalogue import Diagnostic
 from tcr_tasks.diagnostics.consistency import COMPARISONS, compare
-from tcr_tasks.diagnostics.geometry import Embedded, measure, picture
+from tcr_tasks.diagnostics.geometry import Embedded, measure, picture, without_direction
 from tcr_tasks.diagnostics.models import OnceEncoder
 from tcr_tasks.diagnostics.results import NO_EMBEDDINGS, NOT_MEASURABLE, NOT_POSSIBLE, Finding, Origin, Store, changes
 from tcr_tasks.diagnostics.score import CaseScores
@@ -26,7 +28,7 @@ from tcr_tasks.diagnostics.tasks import CaseTask, task_data
 logger = logging.getLogger(__name__)
 
 # Raised whenever the same model and data would give other numbers.
-VERSION = 2
+VERSION = 3
 # All questions over all tables: the diagnostics whose embeddings are looked at, and the one that is pictured.
 GEOMETRY_FAMILY, PICTURED = "main", "main/mixed"
 
@@ -36,10 +38,10 @@ def pending(diagnostics: Sequence[Diagnostic], origin: Origin, store: Store) -> 
     kept, todo = [], []
     for diagnostic in diagnostics:
         found = store.read(origin, diagnostic.key)
-        if found is not None and found.origin == origin:
+        if found is not None and found.origin == origin and not found.failed:
             kept.append(found)
             continue
-        if found is not None:
+        if found is not None and found.origin != origin:
             logger.warning("%s is run again: %s", diagnostic.key, "; ".join(changes(found.origin, origin)))
         todo.append(diagnostic)
     return kept, todo
@@ -72,7 +74,10 @@ def _run_one(model: Any, base: Base, diagnostic: Diagnostic, origin: Origin, bat
         return replace(empty, reason=(NOT_POSSIBLE, str(error)))
     task = CaseTask(case, origin.data_revision, origin.seed)
     settings: EncodeKwargs = {"batch_size": batch_size, "show_progress_bar": False}
-    mteb.evaluate(model, task, cache=None, show_progress_bar=False, encode_kwargs=settings)
+    try:
+        mteb.evaluate(model, task, cache=None, show_progress_bar=False, encode_kwargs=settings)
+    except NotFiniteError as error:
+        return replace(empty, reason=(NOT_MEASURABLE, str(error)), notes=case.notes, failed=True)
     found = task.found["default"]
     if found.reason is not None:
         return replace(empty, reason=(NOT_MEASURABLE, found.reason), notes=found.notes, scores=found.scores)
@@ -101,6 +106,10 @@ def _with_geometry(finding: Finding, model: Any, case: Case, found: CaseScores) 
     if not isinstance(model, OnceEncoder):
         return replace(finding, notes=(*finding.notes, NO_EMBEDDINGS))
     embedded = embeddings_of(model, case)
+    if zero := without_direction(embedded):
+        name = finding.origin.model
+        why = f"{name} gives {len(zero)} embeddings of length 0, so there is no geometry: those of {shown(zero)}"
+        return replace(finding, notes=(*finding.notes, why))
     measured = measure(case, embedded, found.per_query)
     extra: dict[str, Any] = {"margins": measured.margins}
     if finding.diagnostic == PICTURED:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +13,7 @@ import pyarrow as pa
 from datasets import Dataset
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 
-from evaluators.metrics.ranking import ranks_of
+from evaluators.metrics.ranking import NotFiniteError, ranks_of
 from evaluators.plugin.checks import DatasetError, pointer_problems, retrieval_problems
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.doubt import SAMPLED_TEXTS
@@ -27,9 +29,15 @@ from tcr_tasks.diagnostics.score import TRUNCATION, CaseScores, Score, score_cas
 from tcr_tasks.diagnostics.transforms.pairs import within_limit
 from tcr_tasks.tasks import SAMPLE, TCRSample, TCRTask
 
+logger = logging.getLogger(__name__)
+
 
 class DiagnosticTask(TCRTask):
     """Cases as one mteb task: a subset of mteb for each case.
+
+    A case that is not measurable has NaN for mteb's scores, the main score among them, and so has the mean over subsets
+    that ``TaskResult.get_score`` gives; the reason stands in the record's notes. A data frame of mteb shows which
+    subsets these are with ``aggregation_level="subset"``: pandas leaves them out of its means.
 
     Attributes:
         seed: of the bootstrap.
@@ -37,7 +45,7 @@ class DiagnosticTask(TCRTask):
         found: subset -> its scores, after an evaluation.
     """
 
-    metric_version = 2
+    metric_version = 3
     seed: int = 0
     parts: Mapping[str, TaskData]
     runs: dict[str, dict[str, dict[str, float]]]
@@ -46,6 +54,7 @@ class DiagnosticTask(TCRTask):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.runs, self.found = {}, {}
+        self._own_scores: dict[str, frozenset[str]] = {}  # subset -> what is not mteb's
 
     @abstractmethod
     def cases(self, source: Source) -> Mapping[str, Case]:
@@ -103,7 +112,8 @@ class DiagnosticTask(TCRTask):
     def _evaluate_subset(self, model: Any, data_split: RetrievalSplitData, **kwargs: Any) -> Any:
         split = RetrievalSplitData(**data_split)
         part = self.parts[kwargs["hf_subset"]]
-        part.side["case"] = within_limit(part.side["case"], characters_read(model))
+        given = part.side.setdefault("given", part.side["case"])  # another model may read more
+        part.side["case"] = within_limit(given, characters_read(model, self.metadata))
         if split["top_ranked"] is None and is_cross_encoder(model):
             documents = list(split["corpus"]["id"])
             split["top_ranked"] = dict.fromkeys(split["queries"]["id"], documents)
@@ -111,9 +121,21 @@ class DiagnosticTask(TCRTask):
         # Both members of every pair must be in the ranking, wherever they stand.
         self._top_k = max(top_k, len(split["corpus"]))
         try:
-            return super()._evaluate_subset(model, split, **kwargs)
+            scores = super()._evaluate_subset(model, split, **kwargs)
+        except ValueError as error:
+            if "NaN values detected" not in str(error):  # as mteb says where it ranks candidates, without more
+                raise
+            raise NotFiniteError(f"the model's scores of candidates are not finite: {error}") from error
         finally:
             self._top_k = top_k
+        return self._without_numbers(scores, kwargs["hf_subset"])
+
+    def _without_numbers(self, scores: dict[str, Any], subset: str) -> dict[str, Any]:
+        """The scores; those of mteb are NaN where a case is not measurable: ties and limits would decide them."""
+        if self.found[subset].reason is None:
+            return scores
+        kept = self._own_scores[subset]
+        return {name: math.nan if _is_number(name, value, kept) else value for name, value in scores.items()}
 
     def task_specific_scores(
         self,
@@ -128,6 +150,7 @@ class DiagnosticTask(TCRTask):
         out = super().task_specific_scores(scores, qrels, results, hf_split, hf_subset)
         found: CaseScores = self.data.side["scores"]
         self.found[hf_subset] = replace(found, scores=(*found.scores, *self._truncation(out)))
+        self._own_scores[hf_subset] = frozenset(out)
         return out
 
     def _truncation(self, scores: Mapping[str, Any]) -> list[Score]:
@@ -152,11 +175,18 @@ class DiagnosticTask(TCRTask):
         for query in case.queries:
             ranks = ranks_of(run[query], case.targets[query], query)
             rows[query] = {"target_rank": min(ranks), "not_measurable": case.not_measurable.get(query)}
+            if query in found.per_query and not case.pairwise:  # what `mteb-beyond tcr compare` compares
+                outcome = found.per_query[query]
+                rows[query] |= {"recall_at_1": float(outcome.target_in[1]), "gr_at_1": float(outcome.group_in[1])}
         return SpecialScores(scores, rows)
 
     def describe_query(self, query_id: str, data: TaskData) -> dict[str, Any]:
         case: Case = data.side["case"]
         return {"targets": case.targets[query_id], "group": case.groups[query_id], "labels": case.labels.get(query_id)}
+
+
+def _is_number(name: str, value: Any, kept: frozenset[str]) -> bool:
+    return isinstance(value, int | float) and name not in kept
 
 
 def task_data(case: Case) -> TaskData:
@@ -209,6 +239,11 @@ class FamilyTask(DiagnosticTask):
         base = read_base(source.directory)
         members = {subset_name(d): d for d in CATALOGUE if d.family == self.family}
         return {name: members[name].make(base) for name in self.hf_subsets}
+
+    def _without_numbers(self, scores: dict[str, Any], subset: str) -> dict[str, Any]:
+        if reason := self.found[subset].reason:
+            logger.warning("%s, %s is not measurable, so its score is NaN: %s", self.metadata.name, subset, reason)
+        return super()._without_numbers(scores, subset)
 
 
 def subset_name(diagnostic: Diagnostic) -> str:

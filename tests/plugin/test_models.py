@@ -162,6 +162,23 @@ def test_what_is_no_model_is_refused(tmp_path: Path, tiny_models: dict[str, Path
         resolve_model(str(tiny_models["CrossEncoder"]), "main")
 
 
+def test_a_model_that_is_not_whole_is_named(tmp_path: Path, tiny_models: dict[str, Path]) -> None:
+    copy = shutil.copytree(tiny_models["SentenceTransformer"], tmp_path / "cut")
+    weights = copy / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"the model in \S+/cut cannot be loaded \(\w+Error: .*weights"):
+        register_local_model(copy).load_model(device="cpu")
+    (copy / "config.json").write_text("{")
+    with pytest.raises(ValueError, match=r"cut/config\.json cannot be read as JSON"):
+        register_local_model(copy)
+
+
+def test_an_unknown_name_is_named_when_the_hub_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ValueError, match=r"the model 'no/such-model' cannot be used \(.*check name and connection"):
+        resolve_model("no/such-model")
+
+
 def test_the_bundled_minilm_is_the_published_one(monkeypatch: pytest.MonkeyPatch) -> None:
     meta = bundled_minilm()
     assert meta.name == "sentence-transformers/all-MiniLM-L6-v2"

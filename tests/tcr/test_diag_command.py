@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import csv
 import logging
+import math
+import os
 import re
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from tcr_tasks.diagnostics import diagnose as diagnosing
 from tcr_tasks.diagnostics.catalogue import CATALOGUE
 from tcr_tasks.diagnostics.command import add_diagnose_command
 from tcr_tasks.diagnostics.diagnose import FINDINGS, Order, data_revision, diagnose, loaded
+from tcr_tasks.diagnostics.models import encoded_once
 from tcr_tasks.diagnostics.reading import read_base
 from tcr_tasks.diagnostics.report import report
 from tcr_tasks.diagnostics.results import NO_EMBEDDINGS, Origin, Store
@@ -199,6 +203,85 @@ def test_an_interrupted_run_goes_on(
     assert [(r["metric"], r["value"]) for r in rows(mine)] == [(r["metric"], r["value"]) for r in expected]
 
 
+def test_sigterm_ends_a_run_as_an_interrupt_does(order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, real = replace(order, only=("position",), out=tmp_path), diagnosing.run
+
+    def terminated(*args: Any) -> Any:
+        for number, finding in enumerate(real(*args)):
+            if number == 1:
+                os.kill(os.getpid(), signal.SIGTERM)
+            yield finding
+
+    monkeypatch.setattr(diagnosing, "run", terminated)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt):
+        diagnose(mine)
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert (tmp_path / "report.md").is_file() and {r["diagnostic"] for r in rows(mine)}
+
+
+def test_another_dataset_or_seed_does_not_take_the_findings_place(
+    order: Order, written: list[Path], tmp_path: Path
+) -> None:
+    before = {path: path.read_bytes() for path in (order.out / FINDINGS).rglob("*.json")}
+    other = shutil.copytree(order.data or SAMPLE, tmp_path / "other")
+    for mine, match in (
+        (replace(order, data=other), "dataset small with seed 0; those on other with seed 0 .*--out"),
+        (replace(order, seed=1), "dataset small with seed 0; those on small with seed 1 .*--out"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            diagnose(mine)
+    assert {path: path.read_bytes() for path in (order.out / FINDINGS).rglob("*.json")} == before
+
+
+@pytest.mark.parametrize("below", ["", "deeper/still"])
+def test_results_need_a_folder(order: Order, tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError, match="file is a file; name a folder with --out"):
+        diagnose(replace(order, model="never loaded", out=tmp_path / "file" / below))
+
+
+def test_a_model_that_fails_is_told_and_tried_again(order: Order, tmp_path: Path) -> None:
+    """Weights of NaN, as half precision leaves them: every diagnostic has its reason, and none is a number."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(order.model, device="cpu")
+    with torch.no_grad():
+        next(model.parameters()).fill_(math.nan)
+    model.save_pretrained(str(tmp_path / "nan"))
+    mine = replace(order, model=str(tmp_path / "nan"), only=("position",), out=tmp_path / "out")
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"local/nan failed in 4 of 4 diagnostics .*hold NaN or infinity"):
+            diagnose(mine)
+    told = rows(mine)
+    assert [r["value"] for r in told] == [None] * 4
+    assert all("hold NaN or infinity" in r["note"] for r in told)
+    assert "hold NaN" in (mine.out / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_zero_embedding_costs_the_geometry_alone(order: Order, tmp_path: Path) -> None:
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(order.model, device="cpu")
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.zero_()
+    model.save_pretrained(str(tmp_path / "zero"))
+    wrapped, name, revision = loaded(str(tmp_path / "zero"))
+    origin = Origin(name, revision, "small", data_revision(order.data), 0, 1)
+    pictured = [d for d in CATALOGUE if d.key == "main/mixed"]
+    once = encoded_once(wrapped, tmp_path / "cache")
+    base = read_base(order.data)
+    found = next(run(once, base, pictured, origin, Store(tmp_path), 8))
+    assert found.value("recall_at_1") is not None and not found.failed
+    assert found.value("mean_margin") is None
+    n = len(base.main.tables) + len(base.main.questions)
+    assert any(f"local/zero gives {n} embeddings of length 0" in note for note in found.notes)
+    assert next(iter(base.main.tables)) in " ".join(found.notes)
+
+
 def test_changed_data_are_run_again_and_said(order: Order, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     copied = tmp_path / "data"
     shutil.copytree(order.data or SAMPLE, copied)
@@ -245,13 +328,15 @@ def test_figures_work_offline(order: Order, written: list[Path]) -> None:
 
 
 def test_a_model_without_embeddings_and_one_that_reads_pairs(
-    order: Order, written: list[Path], tiny_models: dict[str, Path]
+    order: Order, written: list[Path], tiny_models: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """BM25 and a cross-encoder join the folder: they rank everything, have no geometry, and share the report."""
+    capsys.readouterr()
     for model in ("mteb/baseline-bm25s", str(tiny_models["CrossEncoder"])):
         diagnose(replace(order, model=model, only=("position",)))
     models = {row["model"] for row in rows(order)}
     assert len(models) == 3
+    assert "BM25S" not in capsys.readouterr().err  # its progress bars, which would run through ours
     bm25 = [r for r in rows(order) if r["model"] == "mteb/baseline-bm25s"]
     # It reads a bag of words: where the answer stands makes no difference.
     assert {(r["metric"], r["value"]) for r in bm25} == {("not_measurable", None)}
@@ -297,6 +382,8 @@ def test_command_line(order: Order, written: list[Path], capsys: pytest.CaptureF
     assert str(order.out / "report.md") in capsys.readouterr().out
     with pytest.raises(ValueError, match="--batch-size"):
         args.func(parser.parse_args([*line, "--batch-size", "0"]))
+    with pytest.raises(ValueError, match="--seed must be at least 0, got -1"):
+        args.func(parser.parse_args([*line, "--seed", "-1"]))
     with pytest.raises(SystemExit):
         parser.parse_args(["diagnose", "--model", "m", "--out", "o", "--only", "nothing"])
 

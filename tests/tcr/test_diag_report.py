@@ -228,3 +228,11 @@ def test_figures_show_model_number_of_questions_intervals_and_chance() -> None:
             chance = next(marks for marks in panel.marks if marks.name == "chance")
             assert list(zip(scored.y, scored.low, scored.high, strict=True)) == [(0.5, 0.25, 0.75)] * 2
             assert list(chance.y) == [0.2, 0.2]
+
+
+def test_natural_siblings_have_a_column() -> None:
+    shares = ("target", "natural", "other")
+    finding = Finding("main/csv", ORIGIN, scores=tuple(Score(f"top_is_{name}", 1 / 3, 3) for name in shares))
+    table = next(t for t in PAPER_TABLES if t.title.startswith("What is ranked first"))
+    heads = (markdown(table, {"m": {"main/csv": finding}}) or "").splitlines()[2]
+    assert "| target | natural sibling | outside the group |" in heads

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import math
+from pathlib import Path
 from typing import Any
 
+import mteb
 import pytest
 from fixed_ranking import FixedRanking, Run, scores_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mteb.results import TaskResult
 from scipy.stats import hypergeom
 
 from evaluators.metrics.consistency import consistency, rbo_at_5
 from evaluators.plugin.checks import DatasetError
+from tcr_tasks.diagnostics import tasks
 from tcr_tasks.diagnostics.cases import Case
 from tcr_tasks.diagnostics.score import CaseScores, chance_of_any, is_about_parts, preference, score_case
 from tcr_tasks.diagnostics.tasks import FAMILY_TASKS, CaseTask, within_limit
@@ -289,6 +294,42 @@ def test_what_is_not_measurable_says_so_in_the_result() -> None:
     assert scores["measurable"] == 0
     assert "ds_at_1" not in scores
     assert any("not measurable: 50% of 2 pairs" in note for note in scores["mteb_beyond"]["notes"])
+    # mteb's own would come from the rule for ties: none of them is a number.
+    assert all(math.isnan(scores[name]) for name in ("main_score", "recall_at_1", "ndcg_at_1", "map_at_1"))
+
+
+def test_what_is_not_measurable_is_not_averaged(tmp_path: Path) -> None:
+    """Of two subsets one is measurable; the result survives mteb's file."""
+
+    class Both(CaseTask):
+        metadata = CaseTask.metadata.model_copy(update={"eval_langs": {"tied": ["eng-Latn"], "apart": ["eng-Latn"]}})
+
+        def cases(self, source: Any) -> dict[str, Case]:
+            return {"tied": pairs(2), "apart": Case(**{**vars(pairs(2)), "pairwise": False})}
+
+    task = Both(pairs(2), "r")
+    model = FixedRanking(pair_run([(1, 1), (2, 1)]))
+    (found,) = mteb.evaluate(model, task, cache=None, show_progress_bar=False).task_results
+    found.to_disk(tmp_path / "r.json")
+    read = TaskResult.from_disk(tmp_path / "r.json")
+    by_subset = {scores["hf_subset"]: scores["main_score"] for scores in read.scores["test"]}
+    assert math.isnan(by_subset["tied"]) and by_subset["apart"] in (0.5, 1)
+    assert math.isnan(read.get_score())
+
+
+def test_what_a_shorter_model_does_not_read_is_measurable_for_the_next() -> None:
+    task = CaseTask(pairs(2), "r")
+    task.load_data()
+    run = FixedRanking(pair_run([(2, 1), (2, 1)]))
+    reads = {"default": (lambda document, query: 0), "next": None}
+    measurable = []
+    for read in reads.values():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tasks, "characters_read", lambda model, metadata, read=read: read)
+            mteb.evaluate(run, task, cache=None, show_progress_bar=False)
+        measurable.append(task.found["default"].reason is None)
+        task.load_data()
+    assert measurable == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from tcr_tasks.diagnostics.transforms.length import length, sampled_rows
 from tcr_tasks.diagnostics.transforms.pairs import differ_within, first_difference, within_limit
 from tcr_tasks.diagnostics.transforms.perturbation import perturbation
 from tcr_tasks.diagnostics.transforms.position import COMPARISONS, placed, position
-from tcr_tasks.diagnostics.transforms.strategies import without_column_deletion
+from tcr_tasks.diagnostics.transforms.strategies import without_column_deletion, without_siblings
 from tcr_tasks.diagnostics.transforms.transposition import transposed, transposition
 from tcr_tasks.diagnostics.transforms.volume import row_sentences, sufficient, volume
 from tcr_tasks.queries import Condition, Query
@@ -165,6 +165,9 @@ def test_nothing_to_ask() -> None:
     for diagnostic in CATALOGUE:
         with pytest.raises(NotPossibleError, match="tiny"):
             diagnostic.make(empty)
+    without = replace(made_base(LONG), diagnostic=QuestionSet((), {}))
+    with pytest.raises(NotPossibleError, match="tiny has no exact-match question"):
+        next(d for d in CATALOGUE if d.family == "perturbation").make(without)
     unknown = made_base(LONG)
     for diagnostic in CATALOGUE:
         if diagnostic.family in ("volume", "intra", "binding", "perturbation", "position", "length"):
@@ -522,6 +525,15 @@ def test_without_column_deletion() -> None:
     assert set(case.documents) == {"cities_T0", "cities_T2", *RIVERS} and case.candidates is None
 
 
+def test_without_any_sibling() -> None:
+    case = without_siblings(made_base())
+    check(case)
+    assert case.groups == {"q1": ("cities_T0",), "q2": ("rivers_T0",)} and set(case.documents) == set(TABLES)
+    assert case.candidates is not None
+    assert set(case.candidates["q1"]) == {"cities_T0", *RIVERS}
+    assert set(case.candidates["q2"]) == {"rivers_T0", *CITIES}
+
+
 def test_a_table_that_lacks_a_column_for_one_question_stays_for_another() -> None:
     labels = {"cities_T0": "resampling", "cities_T1": "target", "cities_T2": "resampling"}
     people = replace(OHIO, id="q4", target="cities_T1", strategies=labels)
@@ -566,7 +578,7 @@ def test_the_catalogue() -> None:
         "binding": 12,
         "perturbation": 3,
         "position": 4,
-        "strategies": 1,
+        "strategies": 2,
         "transposed": 1,
         "length": 7,
     }
@@ -586,7 +598,7 @@ def assert_whole(base: Base, keys: set[str]) -> None:
 SOME = {
     *("formats/csv/template", "formats/mixed/sentential", "volume/senss", "intra/row/senss", "intra/chunk20/sens"),
     *("binding/rid-shuf", "perturbation/content", "perturbation/delete", "position/top-middle", "transposed"),
-    *("length/16", "strategies/without-column-deletion"),
+    *("length/16", "strategies/without-column-deletion", "strategies/without-siblings"),
 }
 
 

@@ -21,7 +21,7 @@ from evaluators.cli import main
 from evaluators.metrics.siblings import SiblingQuery
 from evaluators.plugin.results import write_per_query
 from tcr_tasks import TCRSample, TCRTask
-from tcr_tasks.compare import QueryTable, compare, find_tables, read_table
+from tcr_tasks.compare import QueryTable, compare, find_tables, read_tables
 from tcr_tasks.data import Question
 from tcr_tasks.statistics import interval_scores
 
@@ -153,6 +153,13 @@ def table(folder: Path, outcomes: Mapping[str, Outcome], task: str = "TCRBenchCS
     return path
 
 
+def read_only(path: Path) -> QueryTable:
+    """The one comparable task of a table."""
+    ((read,), others) = read_tables(path)[0].values(), read_tables(path)[1]
+    assert not others
+    return read
+
+
 A: dict[str, Outcome] = {"q1": (1.0, 1.0), "q2": (0.0, 1.0)}
 B: dict[str, Outcome] = {"q1": (0.0, 1.0), "q2": (0.0, 0.0)}
 
@@ -160,7 +167,7 @@ B: dict[str, Outcome] = {"q1": (0.0, 1.0), "q2": (0.0, 0.0)}
 def test_compare_by_hand(tmp_path: Path) -> None:
     # B's rows are in another order; pairing is by query id.
     first, second = (
-        read_table(table(tmp_path / name, rows)) for name, rows in (("a", A), ("b", dict(reversed(B.items()))))
+        read_only(table(tmp_path / name, rows)) for name, rows in (("a", A), ("b", dict(reversed(B.items()))))
     )
     found = compare(first, second)
     # R@1 1/2 - 0, GR@1 1 - 1/2, DS@1 1/2 - 0. Of the four resamples only "q2 twice" has no difference in DS@1.
@@ -213,6 +220,9 @@ def test_several_tasks_and_other_kinds_of_task(tmp_path: Path, capsys: pytest.Ca
     assert [row[0] for row in cells(text)[-2:]] == ["TCRBenchCSV", "TCRBenchHTML"]
     assert "only A has TCRBenchMixed: not compared" in text
     assert "different versions" not in text
+    assert "IFIRSample: its queries have no recall_at_1 and gr_at_1 of 0 or 1" in text
+    assert main(["tcr", "compare", *places, "--task", "IFIRSample"]) == 1
+    assert "IFIRSample: its queries have no recall_at_1" in capsys.readouterr().err
     assert main(["tcr", "compare", *places, "--task", "TCRBenchHTML"]) == 0
     assert "TCRBenchCSV" not in capsys.readouterr().out
     table(tmp_path / "b", A, "TCRBenchMixed")
@@ -230,7 +240,7 @@ def test_incomparable_runs_are_refused(tmp_path: Path, capsys: pytest.CaptureFix
     ):
         theirs = table(tmp_path / name, rows, **more)
         with pytest.raises(ValueError, match=message) as refused:
-            compare(read_table(ours), read_table(theirs))
+            compare(read_only(ours), read_only(theirs))
         assert str(ours) in str(refused.value) and str(theirs) in str(refused.value)
     assert main(["tcr", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 1
     assert "different data" in capsys.readouterr().err
@@ -246,35 +256,72 @@ def test_unusable_tables_are_named(tmp_path: Path) -> None:
     }
     for name, (outcome, message) in rows.items():
         with pytest.raises(ValueError, match=message):
-            read_table(table(tmp_path / name, {"q1": outcome, "q2": (0.0, 1.0)}))
+            read_only(table(tmp_path / name, {"q1": outcome, "q2": (0.0, 1.0)}))
     path = table(tmp_path / "twice", A)
     pq.write_table(pa.concat_tables([pq.read_table(path)] * 2), path)
     with pytest.raises(ValueError, match="query 'q1' is in it twice"):
-        read_table(path)
+        read_only(path)
     pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
     with pytest.raises(ValueError, match="does not say on which data"):
-        read_table(path)
+        read_only(path)
     path.write_bytes(b"not parquet")
     with pytest.raises(ValueError, match="cannot be read as parquet"):
-        find_tables(tmp_path / "twice")
+        read_tables(path)
 
 
 def test_tables_are_found_by_folder_or_file(tmp_path: Path) -> None:
     path = table(tmp_path / "runs" / "model one" / "1", A)
     assert find_tables(tmp_path) == find_tables(path) == find_tables(path, "TCRBenchCSV") == {"TCRBenchCSV": path}
-    read = read_table(path)
+    read = read_only(path)
     assert read == QueryTable(path, "TCRBenchCSV", "unknown model", "r1", 2, {q: A[q] for q in A})
     with pytest.raises(ValueError, match="is a table of TCRBenchCSV, not of TCRBenchHTML"):
         find_tables(path, "TCRBenchHTML")
-    with pytest.raises(FileNotFoundError, match=r"no TCRBenchHTML_per_query.parquet of a TCR task .*prediction-folder"):
+    with pytest.raises(FileNotFoundError, match=r"no TCRBenchHTML_per_query.parquet at or below .*prediction-folder"):
         find_tables(tmp_path, "TCRBenchHTML")
-    with pytest.raises(FileNotFoundError, match=r"no <task>_per_query.parquet of a TCR task"):
+    with pytest.raises(FileNotFoundError, match=r"no <task>_per_query.parquet at or below"):
         find_tables(tmp_path / "absent")
     other = tmp_path / "IFIRSample_per_query.parquet"
     write_per_query(other, {"q1": {"ndcg": 1.0}}, {})
-    with pytest.raises(ValueError, match="no table of a TCR task"):
-        find_tables(other)
+    write_per_query(tmp_path / "elsewhere" / other.name, {"q1": {"ndcg": 1.0}}, {})  # no obstacle
+    assert find_tables(tmp_path)["TCRBenchCSV"] == path
+    tables, others = read_tables(other)
+    assert not tables and "no recall_at_1 and gr_at_1" in others["IFIRSample"]
+    other.unlink()
+    with pytest.raises(ValueError, match="is no table of a task's scores per query"):
+        find_tables(Path(__file__))
     second = table(tmp_path / "runs" / "model two", A)
     with pytest.raises(ValueError, match=r"several runs' tables TCRBenchCSV_per_query.parquet; name one of") as several:
         find_tables(tmp_path)
     assert str(path.parent) in str(several.value) and str(second.parent) in str(several.value)
+
+
+def test_subsets_share_a_table_and_are_compared_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of A: ``sen`` written twice (the second counts) and ``pairs`` without outcomes; of B: ``sen`` alone."""
+    name = "TCRDiagnosticVolume_per_query.parquet"
+    about = {"revision": "r1", "metric_version": 2}
+
+    def write(folder: str, subset: str, outcomes: Mapping[str, Outcome]) -> None:
+        rows = {q: {"recall_at_1": target, "gr_at_1": group} for q, (target, group) in outcomes.items()}
+        write_per_query(tmp_path / folder / name, rows, about, subset)
+
+    write("a", "sen", B)
+    write_per_query(tmp_path / "a" / name, {"q1": {"target_rank": 1}}, about, "pairs")
+    write("a", "sen", A)
+    write("b", "sen", B)
+    tables, others = read_tables(tmp_path / "a" / name)
+    assert {name: table.hits for name, table in tables.items()} == {"TCRDiagnosticVolume, sen": dict(A)}
+    assert others.keys() == {"TCRDiagnosticVolume, pairs"}
+    assert main(["tcr", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    text = capsys.readouterr().out
+    assert cells(text)[-1][:2] == ["TCRDiagnosticVolume, sen", "+0.500"]
+    assert "TCRDiagnosticVolume, pairs: its queries have no recall_at_1" in text
+    assert "same run" not in text
+    # Other data: nothing of the earlier table is kept.
+    write_per_query(tmp_path / "a" / name, {"q1": {"target_rank": 1}}, {**about, "revision": "r2"}, "pairs")
+    assert pq.read_table(tmp_path / "a" / name).num_rows == 1
+
+
+def test_a_run_compared_with_itself_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table(tmp_path, A)
+    assert main(["tcr", "compare", str(tmp_path), str(tmp_path / ".")]) == 0
+    assert "A and B are the same run" in capsys.readouterr().out

@@ -52,7 +52,7 @@ def structured(base: Base) -> tuple[list[BaseQuestion], list[str]]:
     Raises:
         NotPossibleError: if there is none.
     """
-    every = base.diagnostic.questions
+    every = asked(base, base.diagnostic, "exact-match question")
     kept = [q for q in every if q.structure is not None and q.answer_rows]
     if not kept:
         raise NotPossibleError(

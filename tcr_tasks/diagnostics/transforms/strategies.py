@@ -1,4 +1,4 @@
-"""Only siblings with all columns: DS@1 without column-deletion siblings (section 4.1.3)."""
+"""Fewer siblings: none that lack a column (section 4.1.3), or none at all (Table 25)."""
 
 from __future__ import annotations
 
@@ -29,6 +29,23 @@ def without_column_deletion(base: Base) -> Case:
     candidates = {q.id: tuple(key for key in documents if key not in own[q.id]) for q in kept}
     notes = left_out([q.id for q in every if q not in kept], len(every), "no sibling of theirs has all their columns")
     return group_case(kept, documents, groups=groups, candidates=candidates if any(own.values()) else None, notes=notes)
+
+
+def without_siblings(base: Base) -> Case:
+    """All questions, each searched without the siblings of its group: groups of one.
+
+    GR@1 is R@1 then, DS@1 is 1 wherever anything is found, and there is no margin (Table 25): what other benchmarks of
+    table retrieval measure.
+    """
+    every = asked(base, base.main, "question")
+    documents = base.main.texts(None)
+    siblings = {q.id: set(q.group) - {q.target} for q in every}
+    return group_case(
+        every,
+        documents,
+        groups={q.id: (q.target,) for q in every},
+        candidates={q.id: tuple(key for key in documents if key not in siblings[q.id]) for q in every},
+    )
 
 
 def _deleted(question: BaseQuestion) -> set[str]:
