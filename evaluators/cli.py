@@ -114,8 +114,8 @@ def _extend_run(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--data",
         metavar="DIR",
-        help="read the tasks' data from this directory, such as a benchmark that you built; give each one an "
-        "--output-folder of its own",
+        help="read the tasks' data from this directory, such as a benchmark that you built, or from a published one "
+        "(hf://datasets/USER/NAME@REVISION); give each one an --output-folder of its own",
     )
     group.add_argument(
         "--first-stage",

@@ -36,6 +36,7 @@ _evaluate_module: Any = importlib.import_module("mteb.evaluate")
 __all__ = [
     "document_prompt",
     "document_texts",
+    "evaluation_config",
     "is_cross_encoder",
     "is_sparse_encoder",
     "metadata_of",
@@ -104,6 +105,21 @@ def register_tasks(classes: Sequence[type[AbsTask]]) -> None:
         for original in cls.metadata.adapted_from or ():
             similar = _tasks_module._SIMILAR_TASKS.setdefault(original, [])
             similar.extend([name] if name not in similar else [])
+
+
+def evaluation_config(tasks: Sequence[AbsTask], title: str, further: Sequence[tuple[str, str, str]] = ()) -> str:
+    """The hub's ``eval.yaml`` of a dataset: which tasks score it. Several tasks are described by the title.
+
+    Args:
+        tasks, title: what scores the dataset, and its name.
+        further: id, subset and split of measures beside the main scores.
+    """
+    config: Any = None
+    for task in tasks:
+        config = task._create_task_hf_config(config)
+    measured = [type(config.tasks[0])(id=name, config=subset, split=split) for name, subset, split in further]
+    described = {} if len(tasks) == 1 else {"description": f"{title}: {len(tasks)} tasks on the same data"}
+    return str(config.model_copy(update={"name": title, "tasks": [*config.tasks, *measured], **described}).to_yaml())
 
 
 def register_benchmark(benchmark: Benchmark) -> None:

@@ -1,22 +1,26 @@
-"""Where a task's data comes from: an explicit path, ``$MTEB_BEYOND_DATA``, or a pinned public source."""
+"""Where a task's data comes from: an explicit path or repository, ``$MTEB_BEYOND_DATA``, or a pinned public source."""
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import tarfile
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import requests
+from huggingface_hub import snapshot_download
 
 from evaluators.cache import cache_directory
 
 logger = logging.getLogger(__name__)
 
 DATA_VARIABLE = "MTEB_BEYOND_DATA"
+HUB_SCHEME = "hf://datasets/"
+_HUB_DATASET = re.compile(re.escape(HUB_SCHEME) + r"([^/@\s]+/[^/@\s]+)@([0-9a-f]{40})")
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Source:
         directory: the local directory, ``None`` if the data are to be fetched from ``repository``.
         repository, revision: the pinned public source.
         reason: how it was chosen, for messages.
+        published: whether ``repository`` is one of the hub that holds a directory as a task reads it from disk.
     """
 
     name: str
@@ -35,19 +40,38 @@ class Source:
     repository: str
     revision: str
     reason: str
+    published: bool = False
 
     @property
     def is_local(self) -> bool:
         return self.directory is not None
 
+    def fetched(self) -> Source:
+        """This source with its files on this machine, if it is a published directory; else as it is."""
+        if not self.published:
+            return self
+        fetched = snapshot_download(self.repository, repo_type="dataset", revision=self.revision)
+        return replace(self, directory=Path(fetched))
+
 
 def choose_source(name: str, repository: str, revision: str, explicit: str | Path | None = None) -> Source:
     """Choose where to read a dataset: ``explicit``, else ``$MTEB_BEYOND_DATA/<name>``, else the public source.
 
+    ``explicit`` is a directory, or a directory that was published on the hub: ``hf://datasets/USER/NAME@REVISION``.
+
     Raises:
+        ValueError: if a repository is not given with a full revision.
         FileNotFoundError: if an explicit path is no directory, or if the variable names no directory. A variable
             that names a directory without ``<name>`` is no error: then this dataset comes from its public source.
     """
+    if isinstance(explicit, str) and explicit.startswith(HUB_SCHEME):
+        named = _HUB_DATASET.fullmatch(explicit)
+        if named is None:
+            raise ValueError(
+                f"{name}: {explicit!r} must have the form {HUB_SCHEME}USER/NAME@REVISION, with the full revision of 40 "
+                "hex digits, so that a score tells what it was computed on"
+            )
+        return Source(name, None, named[1], named[2], f"{explicit} (explicit)", published=True)
     if explicit is not None:
         path = Path(explicit).expanduser().resolve()
         if not path.is_dir():

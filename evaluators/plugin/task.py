@@ -42,7 +42,8 @@ class BeyondTask(AbsTaskRetrieval):
     carries a record of data, metric version and options, so that a stale result can be recognised.
 
     Attributes:
-        data_path: reads the data from this directory instead of looking for them; class or instance attribute.
+        data_path: reads the data from this directory, or from this published one (``hf://datasets/USER/NAME@REVISION``),
+            instead of looking for them; class or instance attribute.
         metric_version: raised whenever the same run would get other special scores than before.
     """
 
@@ -165,7 +166,7 @@ class BeyondTask(AbsTaskRetrieval):
     def _read_checked(self) -> None:
         source = self.source()
         try:
-            data = self.read(source)
+            data = self.read(source.fetched())
         except DatasetError:
             raise
         except Exception as error:

@@ -82,7 +82,7 @@ class DiagnosticTask(TCRTask):
 
     def _read_checked(self) -> None:
         source = self.source()
-        parts = {name: task_data(case) for name, case in self.cases(source).items()}
+        parts = {name: task_data(case) for name, case in self.cases(source.fetched()).items()}
         for name, data in parts.items():
             problems = self.problems(data)
             if problems:

@@ -1,0 +1,105 @@
+"""``mteb-beyond report``: results as one HTML page, as Markdown or as CSV."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+SUFFIXES = (".html", ".md", ".csv")
+MOST_QUERIES = 50
+
+
+def add_report_command(action: Any) -> None:
+    """Add ``mteb-beyond report``."""
+    command = action.add_parser(
+        "report", help="results of all models as one HTML page that works offline, as Markdown or as CSV"
+    )
+    command.add_argument(
+        "results", nargs="+", metavar="RESULTS", help="result folders: the --output-folder of `mteb-beyond run`"
+    )
+    command.add_argument(
+        "--out",
+        required=True,
+        action="append",
+        metavar="FILE",
+        help="FILE.html, FILE.md or FILE.csv; may be given several times",
+    )
+    command.add_argument(
+        "--predictions",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="show single queries from these --prediction-folders (default: the folders `predictions` in RESULTS)",
+    )
+    command.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="data of your own that results were computed on, for the texts of single queries; nothing is fetched",
+    )
+    command.add_argument(
+        "--queries",
+        type=int,
+        default=MOST_QUERIES,
+        metavar="N",
+        help="show at most so many single queries of a task; 0: none (%(default)s)",
+    )
+    command.add_argument(
+        "--published",
+        choices=("all", "none"),
+        default="all",
+        help="show the papers' own values as points of reference, or not (%(default)s)",
+    )
+    command.set_defaults(func=_report)
+
+
+def _report(args: argparse.Namespace) -> int:
+    out = [Path(name).expanduser() for name in args.out]
+    odd = [str(path) for path in out if path.suffix not in SUFFIXES]
+    if odd:
+        raise ValueError(f"--out {odd[0]} must end in .html, .md or .csv")
+    if args.queries < 0:
+        raise ValueError(f"--queries must be 0 or more, got {args.queries}")
+
+    from evaluators.files import write_text
+    from evaluators.plugin.results import output_folder
+    from hub_cards.report.collect import collect
+    from hub_cards.report.page import page
+    from hub_cards.report.queries import Sheet, sheets
+    from hub_cards.report.text import csv_text, markdown
+    from hub_cards.saved import WRITTEN_BY
+
+    folders = [Path(name).expanduser() for name in args.results]
+    collected = collect(folders)
+    shown: list[Sheet] = []
+    notes: list[str] = []
+    if args.queries and any(path.suffix != ".csv" for path in out):
+        predictions = _folders(args.predictions, "--predictions")
+        predictions = predictions or [f for base in folders if (f := output_folder(base) / "predictions").is_dir()]
+        shown, notes = sheets(collected, predictions, _folders(args.data, "--data"), args.queries)
+        if not shown:
+            notes.append(f"No single queries: no saved predictions of these results were found. {WRITTEN_BY}.")
+    published = args.published == "all"
+    makers = {
+        ".html": lambda: page(collected, shown, notes, published),
+        ".md": lambda: markdown(collected, shown, notes, published),
+        ".csv": lambda: csv_text(collected, published),
+    }
+    for note in notes:
+        print(f"note: {note}")
+    for path in out:
+        write_text(path, makers[path.suffix]())
+        print(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB)")
+    for sheet in shown:
+        print(f"single queries of {sheet.content['place']}: {sheet.n_shown} of {sheet.n_queries}")
+    return 0
+
+
+def _folders(names: list[str], option: str) -> list[Path]:
+    paths = [Path(name).expanduser() for name in names]
+    for path in paths:
+        if not path.is_dir():
+            raise FileNotFoundError(f"{option} {path} is no folder")
+    return paths

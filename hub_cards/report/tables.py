@@ -1,0 +1,224 @@
+"""The report's tables as plain values: the overview, and one table for each task or subset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal, NamedTuple
+
+from hub_cards.report.collect import FAMILIES, Collected, Entry, Place, family_of, is_sample
+from hub_cards.report.measures import (
+    MEASURES,
+    MISSING,
+    Kind,
+    Measure,
+    Score,
+    chance_of,
+    interval_written,
+    number,
+    value_of,
+    written,
+)
+from hub_cards.report.published import AVERAGES, Reference, published
+
+NOT_RUN = "not run"
+PUBLISHED_NOTE = (
+    "Lines and points marked as published are numbers printed in the papers, with their tables; all others are from "
+    "the result files. The published nDCG and MRR of IFIR fit the variant in the authors' code: compare them with the "
+    "columns of the paper's way only."
+)
+CHANCE = "chance level"
+NOT_COMPARABLE = "not comparable with the published ones"
+
+
+class Column(NamedTuple):
+    """A column of numbers.
+
+    Attributes:
+        about: what its numbers are, with their range.
+        group: heading above several columns; empty: none.
+    """
+
+    label: str
+    about: str
+    group: str = ""
+    kind: Kind = "score"
+
+
+class Cell(NamedTuple):
+    """A number as it is shown, and as it is sorted; ``None``: missing, always last."""
+
+    value: float | None
+    text: str
+    interval: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table.
+
+    Attributes:
+        kind: a model's own results, a paper's, or the chance level.
+        source: the paper's tables.
+    """
+
+    label: str
+    cells: tuple[Cell, ...]
+    kind: Literal["own", "published", "chance"] = "own"
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with what to know about it."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+
+# ---- the overview ----------------------------------------------------------------------------------------------
+
+
+def overview(collected: Collected) -> Table:
+    """Main scores of all models on all tasks; a task on two revisions of its data has two columns."""
+    tasks = list(dict.fromkeys((p.task, p.revision) for p in collected.places if not _is_average(p.task)))
+    columns, by_column = [], []
+    for task, revision in tasks:
+        places = [p for p in collected.places if (p.task, p.revision) == (task, revision)]
+        family = family_of(task)
+        measure = _main_measure(family)
+        label = collected.label(places[0]) if len(places) == 1 else task
+        about = f"{measure.about}; {measure.scale}"
+        if len(places) > 1:
+            about += f"; mean over {len(places)} subsets"
+        columns.append(Column(label, f"{measure.label}: {about}", _family_title(family)))
+        by_column.append((places, measure))
+    rows = [
+        Row(model, tuple(_overview_cell(collected, model, places, measure) for places, measure in by_column))
+        for model in collected.models
+    ]
+    chances = [_chance(collected, places, measure) for places, measure in by_column]
+    if any(c is not None for c in chances):
+        rows.insert(0, _chance_row(chances))
+    notes = [
+        "Main scores: IFIR nDCG@20, FollowIR p-MRR, TCR-Bench R@1, InstructIR robustness@10; other tasks their own. "
+        "In brackets: 95 % interval, where the result has one. Chance level: what a random ranking of the same data "
+        "scores, where the result says it."
+    ]
+    if any(is_sample(task) for task, _ in tasks):
+        notes.append("The embedded samples are small and generated: their scores compare with nothing published.")
+    return Table("Main scores of all models on all tasks", tuple(columns), tuple(rows), tuple(notes))
+
+
+def _overview_cell(collected: Collected, model: str, places: Sequence[Place], measure: Measure) -> Cell:
+    entries = [e for p in places if (e := collected.at(p).get(model)) is not None]
+    if not entries:
+        return Cell(None, NOT_RUN)
+    if len(places) == 1:
+        return cell(_main_score(entries[0], measure), undefined="undefined")
+    values = [_main_score(e, measure).value for e in entries]
+    known = [v for v in values if v is not None]
+    if len(known) < len(places):  # a mean over other subsets would not compare
+        return Cell(None, f"{len(known)} of {len(places)} subsets")
+    return Cell(fmean(known), written(fmean(known)))
+
+
+def _main_score(entry: Entry, measure: Measure) -> Score:
+    found = value_of(entry.scores, measure.key)
+    return found if found.value is not None else Score(number(entry.scores.get("main_score")))
+
+
+def _main_measure(family: str) -> Measure:
+    return MEASURES[family][0]
+
+
+def _chance(collected: Collected, places: Sequence[Place], measure: Measure) -> float | None:
+    if len(places) != 1:
+        return None
+    return next(
+        (c for e in collected.at(places[0]).values() if (c := chance_of(e.scores, measure.key)) is not None), None
+    )
+
+
+def _chance_row(chances: Iterable[float | None]) -> Row:
+    return Row(CHANCE, tuple(Cell(c, "" if c is None else written(c)) for c in chances), "chance")
+
+
+def _family_title(family: str) -> str:
+    return "other tasks" if family == "other" else family
+
+
+# ---- a task ----------------------------------------------------------------------------------------------------
+
+
+def place_table(collected: Collected, place: Place, with_published: bool = True) -> Table:
+    """Everything about a place: scores, intervals, what makes them doubtful; the paper's values below."""
+    entries = collected.at(place)
+    theirs = references(collected, place) if with_published else ()
+    shown = [
+        m
+        for m in MEASURES[family_of(place.task)]
+        if any(value_of(e.scores, m.key).value is not None for e in entries.values())
+        or any(m.key in reference.scores for reference in theirs)
+    ]
+    rows = [Row(model, tuple(cell(value_of(e.scores, m.key), m.kind) for m in shown)) for model, e in entries.items()]
+    chances = [
+        next((c for e in entries.values() if (c := chance_of(e.scores, m.key)) is not None), None) for m in shown
+    ]
+    if any(c is not None for c in chances):
+        rows.insert(0, _chance_row(chances))
+    rows += [
+        Row(r.model, tuple(cell(r.scores.get(m.key, MISSING), m.kind) for m in shown), "published", r.source)
+        for r in theirs
+    ]
+    columns = tuple(Column(m.label, f"{m.about}; {m.scale}", m.group, m.kind) for m in shown)
+    return Table(f"{collected.label(place)}: scores of all models", columns, tuple(rows), tuple(_notes(entries, place)))
+
+
+def references(collected: Collected, place: Place) -> tuple[Reference, ...]:
+    """The paper's values for a place, unless its data are known to be others than the paper's."""
+    notes = [note for e in collected.at(place).values() for note in e.notes]
+    return () if any(NOT_COMPARABLE in note for note in notes) else published(place.task)
+
+
+def published_notes(collected: Collected, with_published: bool) -> list[str]:
+    """What to know about published values, if any are shown."""
+    shown = with_published and any(references(collected, place) for place in collected.places)
+    return [PUBLISHED_NOTE] if shown else []
+
+
+def cell(score: Score, kind: Kind = "score", undefined: str = "-") -> Cell:
+    """A score as a cell."""
+    text = undefined if score.value is None else written(score.value, kind)
+    return Cell(score.value, text, interval_written(score))
+
+
+def _notes(entries: dict[str, Entry], place: Place) -> Iterable[str]:
+    if is_sample(place.task):
+        yield "An embedded sample: small and generated. Its scores compare with nothing published."
+    if place.revision:
+        yield f"Data revision {place.revision}."
+    if family_of(place.task) == "IFIR":
+        unjudged = [model for model, e in entries.items() if "instfol_at_20" not in e.scores]
+        if unjudged:
+            yield (
+                f"{len(unjudged)} of {len(entries)} results have no InstFol: it needs a judge (`mteb-beyond judge`), "
+                "and a score for nearly every pair."
+            )
+        judges = {str((e.record.get("judge") or {}).get("judge")) for e in entries.values() if "judge" in e.record}
+        if judges:
+            yield f"InstFol judged by {', '.join(sorted(judges))}."
+    yield from dict.fromkeys(note for e in entries.values() for note in e.notes)
+
+
+def _is_average(task: str) -> bool:
+    return any(task == average.name for average in AVERAGES)
+
+
+def by_family(collected: Collected) -> list[tuple[str, list[Place]]]:
+    """Families of tasks that have results, with their places."""
+    found = [(family, collected.of_family(family)) for family in FAMILIES]
+    return [(family, places) for family, places in found if places]

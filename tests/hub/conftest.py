@@ -1,0 +1,72 @@
+"""Shared by the tests of what leaves the project: results of a model that mteb knows, made in seconds."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mteb
+import pytest
+from fixed_ranking import FixedRanking
+
+from evaluators.judge import FacetJudge
+from evaluators.plugin import evaluate
+from evaluators.plugin.models import MINILM
+from evaluators.plugin.registry import load_plugins
+
+
+@pytest.fixture(scope="session")
+def made_results(printed_tables: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An output folder with results on the three samples, and on TCRSample with the instruction prepended too.
+
+    The rankings are drawn, a little in favour of what is relevant; they are filed under the name of a model that mteb
+    can load.
+    """
+    from tcr_tasks.tables import Table
+
+    load_plugins()
+    folder = tmp_path_factory.mktemp("made") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Table, "text", printed_tables)
+        for name, options in (
+            ("TCRSample", {}),
+            ("TCRSample", {"instruction": "prepend"}),
+            ("FollowIRSample", {}),
+            ("IFIRSample", {"judge": FacetJudge()}),
+        ):
+            task: Any = mteb.get_task(name)
+            for option, value in options.items():
+                setattr(task, option, value)
+            evaluate(
+                _drawn(task),
+                task,
+                output_folder=folder,
+                prediction_folder=folder / "predictions",
+                show_progress_bar=False,
+            )
+    return folder
+
+
+def _drawn(task: Any) -> FixedRanking:
+    task.load_data()
+    data, draw = task.data, random.Random(0)
+    documents = list(data.corpus["id"])
+    run = {
+        query: {
+            document: draw.random() + 0.3 * (data.relevant_docs.get(query, {}).get(document, 0) > 0)
+            for document in (data.top_ranked[query] if data.top_ranked else documents)
+        }
+        for query in data.queries["id"]
+    }
+    model = FixedRanking(run)
+    model.mteb_model_meta = mteb.get_model_meta(MINILM)
+    return model
+
+
+@pytest.fixture
+def results(made_results: Path, tmp_path: Path) -> Path:
+    """A copy of the output folder, to be spoilt."""
+    return Path(shutil.copytree(made_results, tmp_path / "out"))

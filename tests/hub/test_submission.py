@@ -1,0 +1,293 @@
+"""Each fault of a submission, made on purpose; and mteb's own submission of what is left without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluators.cli import main
+from evaluators.plugin.models import MINILM
+from hub_cards.submission_checks import submission_findings
+
+PLACE = "results/sentence-transformers__all-MiniLM-L6-v2/8b3219a92973c328a8e22fadcfa821b5dc75636a"
+Spoil = Callable[[Path], None]
+
+
+def must(folder: Path) -> list[str]:
+    return [f"{f.place.name}: {f.problem} -> {f.remedy}" for f in submission_findings(folder) if f.must_be_fixed]
+
+
+def changed(name: str, change: Callable[[dict[str, Any]], Any], place: str = PLACE) -> Spoil:
+    """Changes a JSON file."""
+
+    def spoil(folder: Path) -> None:
+        path = folder / place / name
+        data = json.loads(path.read_text())
+        change(data)
+        path.write_text(json.dumps(data))
+
+    return spoil
+
+
+def scores(task: str = "TCRSample", place: str = PLACE, **changes: Any) -> Spoil:
+    """Changes scores of a result."""
+    return changed(f"{task}.json", lambda data: data["scores"]["test"][0].update(changes), place)
+
+
+def record(**changes: Any) -> Spoil:
+    """Changes our record in a result."""
+    return changed("TCRSample.json", lambda data: data["scores"]["test"][0]["mteb_beyond"].update(changes))
+
+
+def meta(**changes: Any) -> Spoil:
+    return changed("model_meta.json", lambda data: data.update(changes))
+
+
+def result(**changes: Any) -> Spoil:
+    return changed("TCRSample.json", lambda data: data.update(changes))
+
+
+def removed(name: str) -> Spoil:
+    return lambda folder: (folder / PLACE / name).unlink()
+
+
+def moved(name: str, new: str) -> Spoil:
+    def spoil(folder: Path) -> None:
+        (folder / new).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).rename(folder / new)
+
+    return spoil
+
+
+def written(name: str, text: str) -> Spoil:
+    return lambda folder: (folder / PLACE / name).write_text(text) and None
+
+
+def copied(name: str, new: str) -> Spoil:
+    return lambda folder: shutil.copytree(folder / name, folder / new) and None
+
+
+def twice(data: dict[str, Any]) -> None:
+    data["scores"]["test"] *= 2
+
+
+def two_variants(data: dict[str, Any]) -> None:
+    block = data["scores"]["test"][0]
+    other = {
+        **block,
+        "hf_subset": "other",
+        "mteb_beyond": {**block["mteb_beyond"], "options": {"instruction": "prepend"}},
+    }
+    data["scores"]["test"].append(other)
+
+
+def hundredfold(data: dict[str, Any]) -> None:
+    block = data["scores"]["test"][0]
+    for key in ("p-MRR", "main_score"):
+        block[key] *= 100
+
+
+MODEL = PLACE.rpartition("/")[0]
+FAULTS: dict[str, tuple[Spoil, str]] = {
+    # layout
+    "no model folder": (moved(f"{PLACE}/TCRSample.json", "results/TCRSample.json"), "lies where no result belongs"),
+    "too deep": (moved(f"{PLACE}/TCRSample.json", f"{PLACE}/more/TCRSample.json"), "lies where no result belongs"),
+    "other file name": (moved(f"{PLACE}/TCRSample.json", f"{PLACE}/Sample.json"), "name it TCRSample.json"),
+    "no run settings": (removed("run_settings.jsonl"), "run_settings.jsonl: is missing"),
+    "run settings lack a task": (
+        written("run_settings.jsonl", '{"task": "TCRSample", "splits": ["test"], "subsets": ["default"]}\n'),
+        "does not cover FollowIRSample test/default",
+    ),
+    "run settings cut short": (written("run_settings.jsonl", '{"task"'), "line 1 cannot be read"),
+    "too large": (written("TCRSample.json", " " * (10 * 2**20 + 1)), "larger than 10 MB"),
+    # model
+    "no record": (removed("model_meta.json"), "model_meta.json: is missing"),
+    "damaged record": (written("model_meta.json", "{"), "model_meta.json: cannot be read"),
+    "nameless": (meta(name=None), "names no model"),
+    "other name": (meta(name="mteb/baseline-bm25s"), "is of mteb/baseline-bm25s, but lies in sentence-transformers__"),
+    "local name": (meta(name="local/mine"), "local/mine is a local name"),
+    "unknown to mteb": (meta(name="nobody/model"), "mteb has no implementation of nobody/model"),
+    "no revision": (meta(revision=None), "its revision is None"),
+    "placeholder revision": (meta(revision="no_revision_available"), "its revision is 'no_revision_available'"),
+    "other revision": (meta(revision="main"), "is of revision main, but lies in 8b3219"),
+    "variant among the plain": (meta(experiment_kwargs={"task_instruction": "prepend"}), "results of a variant"),
+    # duplicates
+    "two revisions": (copied(PLACE, f"{MODEL}/second"), "TCRSample has results of several revisions"),
+    "the same under two models": (copied(MODEL, "results/a__b"), "has the very scores of"),
+    # a result file
+    "damaged": (written("TCRSample.json", "{"), "TCRSample.json: cannot be read"),
+    "no result": (written("TCRSample.json", "{}"), "TCRSample.json: cannot be read"),
+    "unknown task": (changed("TCRSample.json", lambda d: d.update(task_name="Nonesuch")), "has a task 'Nonesuch'"),
+    "no mteb version": (result(mteb_version=None), "its mteb version is None"),
+    "old mteb": (result(mteb_version="1.38.0"), "made with mteb 1.38.0"),
+    "changed data": (result(dataset_revision="abc"), "made on data revision 'abc'"),
+    "missing split": (result(scores={}), "split 'test' lacks default"),
+    "other split": (changed("TCRSample.json", lambda d: d["scores"].update(dev=d["scores"]["test"])), "no split 'dev'"),
+    "other subset": (scores(hf_subset="french"), "has no subset 'french'"),
+    "missing subset": (scores(hf_subset="french"), "split 'test' lacks default"),
+    "other languages": (scores(languages=["fra-Latn"]), "has languages ['fra-Latn']"),
+    # scores
+    "no main score": (changed("TCRSample.json", lambda d: d["scores"]["test"][0].pop("main_score")), "cannot be read"),
+    "main score null": (scores(main_score=None), "main_score is None"),
+    "main score text": (scores(main_score="0.3"), "main_score is '0.3'"),
+    "main score not finite": (scores(main_score=float("nan")), "not finite: main_score"),
+    "special score not finite": (scores(ds_at_1=float("inf")), "not finite: ds_at_1"),
+    "nested score not finite": (scores("FollowIRSample", og={"map_at_5": float("nan")}), "not finite: og.map_at_5"),
+    "main score of another": (scores(main_score=0.001), "main_score is 0.001, but recall_at_1 is"),
+    "main score's metric missing": (
+        changed("TCRSample.json", lambda d: d["scores"]["test"][0].pop("recall_at_1")),
+        "'recall_at_1', which is the main score, is missing",
+    ),
+    "p-MRR times 100": (changed("FollowIRSample.json", hundredfold), "store it as computed, -1..1"),
+    "recall times 100": (scores(recall_at_5=46.7), "recall_at_5 is 46.7"),
+    "InstFol times 100": (scores("IFIRSample", level_1_instfol_at_20=10.3), "level_1_instfol_at_20 is 10.3"),
+    "negative share": (scores(tied_top_share=-0.5), "tied_top_share is -0.5"),
+    # several runs
+    "subset twice": (changed("TCRSample.json", twice), "stands in it 2 times: several runs in one file"),
+    "two variants in a file": (changed("TCRSample.json", two_variants), "several variants in one file"),
+    "a variant's file among the plain": (record(options={"instruction": "prepend"}), "made with instruction=prepend"),
+    "a reranked file among the plain": (
+        record(options={"instruction": "mteb", "first_stage": "mteb/baseline-bm25s top 100"}),
+        "first_stage=mteb/baseline-bm25s top 100",
+    ),
+    "a plain file among a variant's": (
+        changed(
+            "TCRSample.json",
+            lambda d: d["scores"]["test"][0]["mteb_beyond"].update(options={"instruction": "mteb"}),
+            f"{PLACE}/experiments/task_instruction_prepend",
+        ),
+        "made with instruction=mteb, but lies among results of instruction=prepend",
+    ),
+    # our record
+    "no provenance": (scores(mteb_beyond=None), "no record of metric version"),
+    "stale": (record(metric_version=1), "stale, of metric version 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_is_found_by_itself(results: Path, fault: str) -> None:
+    spoil, told = FAULTS[fault]
+    spoil(results)
+    assert any(told in line for line in must(results)), must(results)
+
+
+def test_results_without_a_fault_pass_and_what_cannot_be_helped_is_told(
+    made_results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert must(made_results) == []
+    assert main(["check-submission", str(made_results)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("nothing to fix")
+    for told in ("not a task of mteb itself", "results of a variant (instruction=prepend)", "no part of a submission"):
+        assert told in printed
+    assert must(made_results / "results") == []
+
+
+def test_notes_do_not_fail_a_submission(results: Path) -> None:
+    record(notes=["a subset of the published questions"])(results)
+    meta(license=None)(results)
+    path = results / PLACE / "IFIRSample.json"
+    path.rename(path.with_suffix(".json.stale-20260101"))
+    found = submission_findings(results)
+    assert not any(f.must_be_fixed for f in found)
+    told = {f.problem for f in found}
+    assert "test/default: a subset of the published questions" in told
+    assert any("does not say" in problem and "license" in problem for problem in told)
+
+
+def test_the_list_says_what_to_do_and_the_exit_code_is_1(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changed("FollowIRSample.json", hundredfold)(results)
+    record(metric_version=1)(results)
+    target = results.parent / "dry"
+    assert main(["check-submission", str(results), "--dry-run", str(target)]) == 1
+    printed = capsys.readouterr().out
+    assert printed.startswith("2 to fix before submitting\n  1. ")
+    assert "-> put every score of the file on mteb's scale" in printed
+    assert "no commit was tried" in printed
+    assert not target.exists()
+
+
+def test_a_folder_without_results_is_no_clean_submission(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "results").mkdir()
+    assert main(["check-submission", str(tmp_path)]) == 1
+    assert "holds no result" in capsys.readouterr().err
+
+
+# ---- mteb's submission -------------------------------------------------------------------------------------------
+
+
+def git(place: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=place, check=True, capture_output=True, text=True).stdout
+
+
+def test_mteb_commits_just_these_results_and_nothing_is_pushed(
+    made_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GIT_CONFIG_COUNT", raising=False)
+    before = {p: p.read_bytes() for p in made_results.rglob("*") if p.is_file()}
+    target = tmp_path / "dry"
+    assert main(["check-submission", str(made_results), "--dry-run", str(target)]) == 0
+    printed = capsys.readouterr().out
+    clone = target / "remote"
+    names = ["FollowIRSample.json", "IFIRSample.json", "TCRSample.json", "model_meta.json", "run_settings.jsonl"]
+    committed = git(clone, "show", "--name-only", "--format=", "HEAD").split()
+    assert sorted(committed) == sorted(f"{PLACE}/{name}" for name in names)
+    for name in names:
+        assert git(clone, "show", f"HEAD:{PLACE}/{name}") == (made_results / PLACE / name).read_text()
+    assert MINILM in git(clone, "show", "--no-patch", "--format=%s", "HEAD")
+    assert MINILM in printed
+    assert str(clone) in printed
+    assert git(clone, "config", "remote.origin.url").strip() == "https://github.com/embeddings-benchmark/results"
+    # The stand-in has the one commit that it was made with, and the results are as they were.
+    assert git(target / "stand-in", "rev-list", "--all", "--count").strip() == "1"
+    assert {p: p.read_bytes() for p in made_results.rglob("*") if p.is_file()} == before
+    assert "GIT_CONFIG_COUNT" not in os.environ
+
+
+def test_what_a_repository_has_already_is_not_committed_again(
+    made_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
+    main(["check-submission", str(made_results), "--dry-run", str(first)])
+    clone = first / "remote"
+    git(clone, "branch", "--force", "main", "HEAD")
+    git(clone, "checkout", "--quiet", "main")
+    state = git(clone, "rev-parse", "main")
+    capsys.readouterr()
+    assert main(["check-submission", str(made_results), "--dry-run", str(second), "--repository", str(clone)]) == 0
+    assert "mteb would submit nothing" in capsys.readouterr().out
+    git(clone, "rm", "--quiet", f"{PLACE}/TCRSample.json")
+    git(clone, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message=without one")
+    assert main(["check-submission", str(made_results), "--dry-run", str(third), "--repository", str(clone)]) == 0
+    printed = capsys.readouterr().out
+    assert f"{PLACE}/TCRSample.json" in git(third / "remote", "show", "--name-only", "--format=", "HEAD")
+    assert "not in it" in printed
+    assert "IFIRSample.json" in printed.rpartition("not in it")[2]
+    assert git(clone, "rev-parse", "main~1") == state
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--dry-run", "{made}"), "is not empty"),
+        (("--dry-run", "{tmp}/new", "--repository", "{tmp}"), "is no git repository"),
+        (("--repository", "{tmp}"), "--repository is for --dry-run"),
+    ],
+)
+def test_unusable_folders_are_refused(
+    made_results: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    told: str,
+) -> None:
+    filled = [option.format(made=made_results, tmp=tmp_path) for option in options]
+    assert main(["check-submission", str(made_results), *filled]) == 1
+    assert told in capsys.readouterr().err
