@@ -14,6 +14,7 @@ from hub_cards.report.collect import Collected, Place, is_sample
 from hub_cards.report.embedding import script_json
 from hub_cards.report.figures import Chart
 from hub_cards.report.measures import SCALE
+from hub_cards.report.published import FORMATS
 from hub_cards.report.queries import Sheet
 from hub_cards.report.tables import Table, by_family, overview, place_table, published_notes
 
@@ -30,15 +31,7 @@ _ABOUT = {
     "InstructIR": "How low does retrieval fall under a query's worst instruction (InstructIR, arXiv 2402.14334)?",
     "other": "Tasks without a view of their own here.",
 }
-_FORMATS = {
-    "TCRBenchMixed": "Mixed",
-    "TCRBenchCSV": "CSV",
-    "TCRBenchHTML": "HTML",
-    "TCRBenchMarkdown": "Markdown",
-    "TCRBenchTSen": "TSen",
-    "TCRBenchTSenS": "TSenS",
-    "TCRBenchSafeMarkdown": "safe Markdown",
-}
+_FORMATS = {**FORMATS, "TCRBenchSafeMarkdown": "safe Markdown"}
 
 
 def page(

@@ -14,7 +14,7 @@ from ifir_tasks.report.published import AVERAGE, SUBSET_TASK_NAMES, published_ta
 FILE = Path(__file__).parent / "published.json"
 _IFIR_KEYS = {"ndcg": "paper_ndcg_at_20", "mrr": "paper_mrr_at_20", "instfol": "paper_instfol_at_20"}
 _INSTFOL_PRINTED = 100
-_FORMATS = {
+FORMATS = {
     "TCRBenchMixed": "Mixed",
     "TCRBenchCSV": "CSV",
     "TCRBenchHTML": "HTML",
@@ -58,8 +58,8 @@ class Reference(NamedTuple):
 @cache
 def published(task: str) -> tuple[Reference, ...]:
     """The published values for a task, or an average over tasks; empty where there are none."""
-    if task in _FORMATS:
-        return tuple(_tcr("tcr_formats", _FORMATS[task], task == _BY_TYPE))
+    if task in FORMATS:
+        return tuple(_tcr("tcr_formats", FORMATS[task], task == _BY_TYPE))
     if task == _DIAGNOSTIC:
         return tuple(_tcr("tcr_diagnostic", "Diagnostic Mixed", False))
     names = {average.name: AVERAGE for average in AVERAGES}
