@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import re
+import os
+import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,8 @@ def add_model_card_commands(action: Any) -> None:
     command.add_argument(
         "--into",
         metavar="README.md",
-        help=f"the model card to merge into; {EVAL_RESULTS}/<task>.yaml is written beside it (default: print both)",
+        help=f"the model card to merge into; {EVAL_RESULTS}/<task>.yaml of the plain model is written beside it "
+        "(default: print both)",
     )
     command.set_defaults(func=_model_card)
 
@@ -105,7 +107,6 @@ def eval_results_files(results: Sequence[Result]) -> tuple[dict[str, str], list[
     from huggingface_hub import eval_result_entries_to_yaml
 
     from hub_cards.model_card_scores import eval_result_entries, on_pinned_data, task_of
-    from hub_cards.results import variant_words
 
     files: dict[str, str] = {}
     notes: list[str] = []
@@ -117,10 +118,11 @@ def eval_results_files(results: Sequence[Result]) -> tuple[dict[str, str], list[
                 "dataset's leaderboard"
             )
             continue
-        variant = re.sub(r"[^\w.=-]+", "_", variant_words(result.variant))
+        if result.variant:
+            notes.append(f"{name}: no {EVAL_RESULTS}, since the dataset's leaderboard shows models without settings")
+            continue
         entries = eval_result_entries_to_yaml(eval_result_entries(result))
-        file = f"{name}.{variant}.yaml" if variant else f"{name}.yaml"
-        files[file] = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)
+        files[f"{name}.yaml"] = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)
     return files, notes
 
 
@@ -139,14 +141,15 @@ def _model_card(args: argparse.Namespace) -> int:
         for name, content in files.items():
             print(f"\n# {EVAL_RESULTS}/{name} (values times 100)\n{content.rstrip()}")
     else:
-        _write_into(Path(args.into).expanduser(), args.model, entries, files)
+        notes += _write_into(Path(args.into).expanduser(), args.model, entries, files)
     for note in notes:
         print(note, file=sys.stderr)
     return 0
 
 
-def _write_into(card: Path, model: str, entries: Sequence[Any], files: dict[str, str]) -> None:
-    from hub_cards.model_card_merge import merged
+def _write_into(card: Path, model: str, entries: Sequence[Any], files: dict[str, str]) -> list[str]:
+    """Write all files or none, and return what is worth knowing about the card."""
+    from hub_cards.model_card_merge import card_notes, merged
 
     if not card.is_file():
         raise FileNotFoundError(f"there is no model card at {card}; name the README.md of the model's repository")
@@ -155,10 +158,36 @@ def _write_into(card: Path, model: str, entries: Sequence[Any], files: dict[str,
         after = merged(before, model, entries)
     except ValueError as error:  # undecodable text, too
         raise ValueError(f"{card}: {error}") from error
-    written = {card: after} | {card.parent / EVAL_RESULTS / name: text for name, text in files.items()}
-    for path, text in written.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f"{path.name}.new")
-        new.write_bytes(text.encode("utf-8"))
-        new.replace(path)
+    _write_all({card: after} | {card.parent / EVAL_RESULTS / name: text for name, text in files.items()})
+    return [f"{card}: {note}" for note in card_notes(before, model)]
+
+
+def _write_all(texts: Mapping[Path, str]) -> None:
+    """Write all files or none; links stay links, and permissions stay."""
+    new: dict[Path, Path] = {}  # real file -> its new content
+    try:
+        try:
+            for path, text in texts.items():
+                _prepare(path.resolve(), text, new)
+        except OSError as error:
+            raise ValueError(f"nothing was written: {error}; see to it and try again") from error
+        for real, unfinished in new.items():
+            unfinished.replace(real)
+    finally:
+        for unfinished in new.values():
+            unfinished.unlink(missing_ok=True)
+    for path in texts:
         print(f"written: {path}")
+
+
+def _prepare(path: Path, text: str, new: dict[Path, Path]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():
+        raise IsADirectoryError(f"{path} is no file")
+    # Root may write everywhere, but what is marked read-only is so on purpose.
+    if path.exists() and not (os.access(path, os.W_OK) and path.stat().st_mode & stat.S_IWUSR):
+        raise PermissionError(f"{path} is read-only")
+    new[path] = path.with_name(f"{path.name}.mteb-beyond")
+    new[path].write_bytes(text.encode("utf-8"))
+    if path.exists():
+        new[path].chmod(path.stat().st_mode)

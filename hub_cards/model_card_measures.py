@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import mteb
@@ -139,34 +138,19 @@ class Scored:
         return ", ".join(parts)
 
 
-def scored(path: Path, task: AbsTask, block: Mapping[str, Any]) -> list[Scored]:
+def scored(task: AbsTask, block: Mapping[str, Any]) -> list[Scored]:
     """The measures that a set of scores holds, the main score first.
 
     Args:
-        path: where the scores are from, for messages.
-        task: their task.
-        block: flat scores of one split and subset.
-
-    Raises:
-        ValueError: naming file and score, if the main score is missing, or a score that goes onto the card is no
-            finite number.
+        task: the task of the scores.
+        block: flat scores of one split and subset, in which ``check-submission`` finds no fault.
     """
     main = task.metadata.main_score
-    if main not in block:
-        raise ValueError(f"{path}: the main score {main!r} is missing; run the model again")
     chosen = sorted((m for m in measures(task) if m.key in block), key=lambda m: m.key != main)
-    return [_scored(path, measure, block) for measure in chosen]
-
-
-def _scored(path: Path, measure: Measure, block: Mapping[str, Any]) -> Scored:
-    keys = (measure.key, f"{measure.key}_low", f"{measure.key}_high", measure.chance or "")
-    value, low, high, chance = (block.get(key) for key in keys)
-    for key, number in zip(keys, (value, low, high, chance), strict=True):
-        needed = key == measure.key
-        if (number is not None or needed) and not is_number(number):
-            raise ValueError(f"{path}: {key} is {number!r}, no finite number; run the model again")
-    assert value is not None
-    return Scored(measure, value, low, high, chance)
+    return [
+        Scored(m, block[m.key], block.get(f"{m.key}_low"), block.get(f"{m.key}_high"), block.get(m.chance or ""))
+        for m in chosen
+    ]
 
 
 def is_number(value: Any) -> bool:

@@ -9,9 +9,10 @@ from huggingface_hub import EvalResult, EvalResultEntry
 from mteb.abstasks import AbsTask
 
 from evaluators.plugin.judged import JUDGE_KEY
-from evaluators.plugin.task import RECORD_KEY, BeyondTask
+from evaluators.plugin.task import RECORD_KEY
 from hub_cards.model_card_measures import Scored, known_task, metric_id, scored
 from hub_cards.results import Result, variant_words
+from hub_cards.submission_scores import result_findings
 
 SOURCE_NAME = "MTEB with mteb-beyond"
 SOURCE_URL = "https://github.com/embeddings-benchmark/mteb/"
@@ -21,23 +22,17 @@ def task_of(result: Result) -> AbsTask:
     """The task of a result that is fit for a card.
 
     Raises:
-        ValueError: naming the file, if nothing knows the task, or the result is of another version of the metrics.
+        ValueError: naming file and score, if nothing knows the task, or ``check-submission`` would refuse the scores.
     """
     task = known_task(result.task.task_name)
     if task is None:
         raise ValueError(
-            f"{result.path}: no task is called {result.task.task_name!r}; import the package that has it, or leave it "
-            "out with -t"
+            f"{result.path}: no task is called {result.task.task_name!r}; import the package that has it, or name "
+            "other tasks with -t"
         )
-    if isinstance(task, BeyondTask):
-        for blocks in result.task.scores.values():
-            for block in blocks:
-                found = (block.get(RECORD_KEY) or {}).get("metric_version")
-                if found != task.metric_version:
-                    raise ValueError(
-                        f"{result.path} is of metric version {found}, now {task.metric_version}: its numbers no longer "
-                        "hold; run the model again, or choose other tasks with -t"
-                    )
+    for finding in result_findings(result.path, result.task, result.variant):
+        if finding.must_be_fixed:
+            raise ValueError(f"{result.path}: {finding.problem}; {finding.remedy}, or name other tasks with -t")
     return task
 
 
@@ -57,7 +52,7 @@ def eval_results(results: Iterable[Result]) -> list[EvalResult]:
     in that nor in dataset, split and revision, and several tasks share a dataset.
 
     Raises:
-        ValueError: as :func:`task_of` and :func:`hub_cards.model_card_measures.scored`.
+        ValueError: as :func:`task_of`.
     """
     return [entry for result in results for entry in _eval_results(result)]
 
@@ -71,8 +66,8 @@ def _eval_results(result: Result) -> list[EvalResult]:
     for split, blocks in result.task.scores.items():
         for block in blocks:
             subset = block["hf_subset"]
-            record = block.get(RECORD_KEY) or {}
-            for score in scored(result.path, task, block):
+            record = _mapping(block, RECORD_KEY)
+            for score in scored(task, block):
                 out.append(
                     EvalResult(
                         task_type=metadata._hf_task_type()[0],
@@ -100,6 +95,12 @@ def _told(result: Result, task: AbsTask) -> list[str]:
     return [*data, *filter(None, [variant_words(result.variant)])]
 
 
+def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """A part of our record, which is empty in results that are not ours."""
+    part = data.get(key)
+    return part if isinstance(part, Mapping) else {}
+
+
 def _run_args(result: Result, record: Mapping[str, Any]) -> dict[str, Any]:
     versions = {"mteb": result.task.mteb_version}
     if record:
@@ -117,7 +118,7 @@ def _metric_args(score: Scored, record: Mapping[str, Any]) -> dict[str, Any]:
         args["chance"] = score.chance
     if score.measure.judged:
         # All that the scores depend on; where the judge was reached is nobody's business.
-        args[JUDGE_KEY] = {k: v for k, v in (record.get(JUDGE_KEY) or {}).items() if k != "endpoint"}
+        args[JUDGE_KEY] = {k: v for k, v in _mapping(record, JUDGE_KEY).items() if k != "endpoint"}
     return args
 
 
@@ -131,8 +132,8 @@ def eval_result_entries(result: Result) -> list[EvalResultEntry]:
     are there), each further measure has one of its own (:func:`hub_cards.model_card_measures.eval_ids`).
 
     Raises:
-        ValueError: if the result is not of the data that the task names, whose leaderboard it would enter; or as
-            :func:`task_of` and :func:`hub_cards.model_card_measures.scored`.
+        ValueError: if the result is a variant's, or not of the data that the task names, whose leaderboard it would
+            enter; or as :func:`task_of`.
     """
     task = task_of(result)
     metadata = type(task).metadata
@@ -141,16 +142,18 @@ def eval_result_entries(result: Result) -> list[EvalResultEntry]:
             f"{result.path} is of data revision {result.task.dataset_revision!r}, not of {metadata.dataset['path']} at "
             f"{metadata.revision!r}; it cannot stand on that dataset's leaderboard"
         )
+    if result.variant:
+        raise ValueError(f"{result.path} is of {variant_words(result.variant)}, which the leaderboard cannot tell")
     out: list[EvalResultEntry] = []
     for split, blocks in result.task.scores.items():
         for block in blocks:
-            base, record = f"{metadata.name}_{block['hf_subset']}_{split}", block.get(RECORD_KEY) or {}
-            for score in scored(result.path, task, block):
+            base, record = f"{metadata.name}_{block['hf_subset']}_{split}", _mapping(block, RECORD_KEY)
+            for score in scored(task, block):
                 is_main = score.measure.key == metadata.main_score
                 task_id = base if is_main else metric_id(task, block["hf_subset"], split, score.measure)
-                out.append(_entry(result, task, task_id, score.value, _notes(result, score, record)))
+                out.append(_entry(result, task, task_id, score.value, _notes(score, record)))
     if not result.task.get_missing_evaluations(task):
-        note = f"mean of {metadata.main_score}, times 100" + _variant_note(result)
+        note = f"mean of {metadata.main_score}, times 100"
         out.append(_entry(result, task, metadata.name, result.task.get_score(), note))
     return out
 
@@ -169,13 +172,9 @@ def _entry(result: Result, task: AbsTask, task_id: str, value: float, notes: str
     )
 
 
-def _notes(result: Result, score: Scored, record: Mapping[str, Any]) -> str:
+def _notes(score: Scored, record: Mapping[str, Any]) -> str:
     text = f"{score.words}; the value here is times 100"
     if score.measure.judged:
-        judge = record.get(JUDGE_KEY) or {}
+        judge = _mapping(record, JUDGE_KEY)
         text += f"; judge: {' '.join(str(judge[k]) for k in ('judge', 'model') if judge.get(k)) or 'not recorded'}"
-    return text + _variant_note(result)
-
-
-def _variant_note(result: Result) -> str:
-    return f"; settings: {variant_words(result.variant)}" if result.variant else ""
+    return text

@@ -18,6 +18,7 @@ def add_publish_commands(action: Any) -> None:
     command.add_argument("--repo", required=True, metavar="USER/NAME", help="the dataset repository, made if needed")
     command.add_argument("--private", action="store_true", help="a private repository")
     command.add_argument("--revision", metavar="BRANCH", help="publish on this branch, made if needed (default: main)")
+    command.add_argument("--replace", action="store_true", help="put it in the place of another dataset that is there")
     command.add_argument("--dry-run", action="store_true", help="write what would be sent into --out and send nothing")
     command.add_argument(
         "--out", metavar="DIR", help="folder of the dry run, new or empty (default: the repository's name)"
@@ -32,7 +33,7 @@ def _publish(args: argparse.Namespace) -> int:
     import datasets
 
     from hub_cards.publish_build import build
-    from hub_cards.publish_send import check_names, send
+    from hub_cards.publish_send import check_access, check_names, send
     from tcr_tasks.builder.output import completed
 
     if args.out is not None and not args.dry_run:
@@ -46,10 +47,13 @@ def _publish(args: argparse.Namespace) -> int:
             _tell(build(args.target, folder, args.repo))
         print(f"dry run: nothing was sent; {place} holds exactly what would be sent to {args.repo}")
         return 0
+    check_access(args.repo, private=args.private)
     with tempfile.TemporaryDirectory() as scratch:
         built = build(args.target, Path(scratch), args.repo)
         _tell(built)
-        published = send(built, args.repo, private=args.private, branch=args.revision)
+        published = send(built, args.repo, private=args.private, branch=args.revision, replace=args.replace)
+    if published.card_replaced:
+        print("note: the card there was another one, edited on the hub or of other data; its history keeps it")
     print(f"{'published' if published.changed else 'nothing has changed'}: {published.url} at {published.revision}")
     print(f'to pin it in a task: dataset={{"path": "{published.repository}", "revision": "{published.revision}"}}')
     where = f"hf://datasets/{published.repository}@{published.revision}"

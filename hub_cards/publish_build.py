@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
 from huggingface_hub import DatasetCard
 
 from evaluators.files import write_text
@@ -59,12 +60,19 @@ def build(target: str, folder: Path, repository: str) -> Built:
     for source in sources:
         files |= _write(source, folder)
     readers = _readers(sources, folder)
-    for reader in readers:
-        reader.load_data()
+    try:
+        for reader in readers:
+            reader.load_data()
+    except (ValueError, OSError):
+        for source in sources:
+            source.load_data()  # fails too, and names the file that is damaged in place of its copy
+        raise
     notes = list(dict.fromkeys(note for reader in readers if reader.data for note in reader.data.notes))
     given = Path(target).expanduser()
     if given.is_dir() and is_dataset_directory(given):
         text, title = _own_card(given, files)
+        more = sorted(path.name for path in given.glob("*.parquet") if path.stem not in files)
+        notes += [f"not sent, since it is no config of such a dataset: {name}" for name in more]
     else:
         family = family_of(readers[0])
         found = {reader.metadata.name: _statistics(reader, sources[0]) for reader in readers}
@@ -119,29 +127,33 @@ def _write(task: BeyondTask, folder: Path) -> dict[str, str]:
         directory = directory / subset
     place = folder / subset
     if directory is not None and (is_dataset_directory(directory) or is_instructir(directory)):
-        configs = _copy(directory, place)
+        configs = _copy(directory, place, _configs(task))
     else:
         configs = _convert(task, directory, place, folder)
     prefix = (f"{subset}-", f"{subset}/") if subset else ("", "")
     return {prefix[0] + name: prefix[1] + path for name, path in configs.items()}
 
 
-def _copy(directory: Path, place: Path) -> dict[str, str]:
-    """Copy the configs of a directory as they are, and nothing else that lies in it."""
+def _copy(directory: Path, place: Path, configs: Sequence[str]) -> dict[str, str]:
+    """Copy those configs that a directory has as they are, and nothing else that lies in it."""
     place.mkdir(parents=True, exist_ok=True)
     if not is_dataset_directory(directory):
         for name in INSTRUCTIR_FILES:
             shutil.copyfile(directory / name, place / name)
         return _instructir_configs(place)
-    names = {path.stem for path in directory.glob("*.parquet")} | {n for n in SCHEMAS if config_files(directory, n)}
     found: dict[str, str] = {}
-    for name in sorted(names, key=lambda n: (list(SCHEMAS).index(n) if n in SCHEMAS else len(SCHEMAS), n)):
+    for name in (name for name in configs if config_files(directory, name)):
         for file in config_files(directory, name):
             copy = place / file.relative_to(directory)
             copy.parent.mkdir(exist_ok=True)
             shutil.copyfile(file, copy)
         found[name] = f"{name}.parquet" if (place / f"{name}.parquet").is_file() else f"{name}/*.parquet"
     return found
+
+
+def _configs(task: BeyondTask) -> list[str]:
+    """The configs that a dataset of the task's family may have."""
+    return list(dict.fromkeys([*SCHEMAS, *sorted(family_of(task).files)]))
 
 
 def _convert(task: BeyondTask, directory: Path | None, place: Path, folder: Path) -> dict[str, str]:
@@ -191,8 +203,13 @@ def _own_card(directory: Path, files: dict[str, str]) -> tuple[str, str]:
     remedy = "say there what the data are, where they come from and under which licence (YAML header, `license: ...`)"
     if not path.is_file():
         raise ValueError(f"{directory} has no {CARD}, without which a dataset should not be published: {remedy}")
-    text = path.read_text(encoding="utf-8")
-    own = DatasetCard(text)
+    try:
+        text = path.read_text(encoding="utf-8")
+        own = DatasetCard(text)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 ({error}); save it as UTF-8") from None
+    except (ValueError, yaml.YAMLError) as error:
+        raise ValueError(f"{path} has no readable YAML header ({' '.join(str(error).split())}); mend it") from None
     if own.data.get("license") is None:
         raise ValueError(f"{path} names no licence: {remedy}")
     configs = hub_configs(files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from typing import Any
 
 from mteb.models import ModelMeta
 from mteb.results import TaskResult
+from pydantic import ValidationError
 
 from evaluators.plugin.results import output_folder
 from evaluators.plugin.task import SPLIT, VARIANT_PREFIX
@@ -104,7 +106,7 @@ def read_meta(place: Path) -> ModelMeta | None:
     try:
         return ModelMeta.model_validate_json_resolved(path.read_bytes())
     except Exception as error:
-        raise ValueError(f"{path} is no readable record of a model ({type(error).__name__}: {error})") from error
+        raise ValueError(f"{path} is no readable record of a model: {_reason(error)}") from error
 
 
 def read_task_result(path: Path) -> TaskResult:
@@ -114,9 +116,21 @@ def read_task_result(path: Path) -> TaskResult:
         ValueError: naming the file, if it cannot be read.
     """
     try:
+        if not isinstance(json.loads(path.read_bytes()), dict):
+            raise ValueError("its JSON is no object")
         return TaskResult.from_disk(path)
     except Exception as error:
-        raise ValueError(f"{path} is no readable result of mteb ({type(error).__name__}: {error})") from error
+        raise ValueError(f"{path} is no readable result of mteb: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong, on one line."""
+    if isinstance(error, ValidationError):
+        faults = [(".".join(map(str, fault["loc"])), fault["msg"]) for fault in error.errors()]
+        return "; ".join(f"{place}: {text}" if place else text for place, text in faults)
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return " ".join((str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}").split())
 
 
 def variant_of(place: Path, meta: ModelMeta | None) -> dict[str, Any]:

@@ -15,7 +15,15 @@ from hub_cards.saved import Saved, saved_below
 
 _BLANK = re.compile(r"\s")
 _TO_WRITE = re.compile(r"[\s%]")
+DESCRIPTION = (
+    "Write one TREC run file for each model, task, subset and split: lines of `query Q0 document rank score tag`. "
+    "Documents of equal score stand in mteb's order, the higher id first. Blanks cannot stand in a run file: in an id "
+    "that has any, blanks and percent signs are written as in addresses (%20, %25), and a file .ids.json beside the "
+    "run maps the ids so written to the real ones; qrels need the same change. A query that ranks no document has no "
+    "line; `trec_eval -c` counts it as 0."
+)
 IDS = ".ids.json"
+NO_REVISION = "no_revision_available"  # as mteb writes it
 _NOT_A_NAME = re.compile(r"[^\w.+-]+")
 
 
@@ -23,7 +31,7 @@ def add_runs_command(action: Any) -> None:
     """Add ``mteb-beyond runs export``."""
     command = action.add_parser("runs", help="rankings of saved predictions for other tools")
     steps = command.add_subparsers(required=True, metavar="STEP")
-    export = steps.add_parser("export", help="write saved predictions as TREC run files")
+    export = steps.add_parser("export", help="write saved predictions as TREC run files", description=DESCRIPTION)
     export.add_argument(
         "predictions", metavar="PREDICTIONS", help="the --prediction-folder of `mteb-beyond run`, or a folder in it"
     )
@@ -33,15 +41,16 @@ def add_runs_command(action: Any) -> None:
 
 def _export(args: argparse.Namespace) -> int:
     predictions, out = Path(args.predictions).expanduser(), Path(args.out).expanduser()
-    written = export_runs(predictions, out)
-    for path in written:
+    for path, n_empty in export_runs(predictions, out).items():
         print(f"written: {path}")
+        if n_empty:
+            print(f"  queries without any document: {n_empty}, not in the file; `trec_eval -c` counts them as 0")
         if (ids := path.with_suffix(IDS)).is_file():
             print(f"  ids with blanks were changed; {ids} lists them")
     return 0
 
 
-def export_runs(predictions: Path, out: Path) -> list[Path]:
+def export_runs(predictions: Path, out: Path) -> dict[Path, int]:
     """Write one run file for each model, task, subset and split below a folder of predictions.
 
     A line is ``query Q0 document rank score tag``. Documents stand in mteb's order, by (score, document id) descending.
@@ -55,12 +64,18 @@ def export_runs(predictions: Path, out: Path) -> list[Path]:
     Files are named ``<model>__<revision>[__<variant>].<task>[.<subset>][.<split>].run``; subset and split are there
     only where they are not ``default`` and ``test``.
 
+    Returns:
+        The files written, sorted, each with the number of its queries that rank no document: a run file has no line
+        for them.
+
     Raises:
         FileNotFoundError: if there are no predictions.
-        ValueError: naming the file, if one is no prediction file, holds scores that are no finite numbers, an empty id
-            or two ids that would be written alike, or if two would be written to the same place.
+        ValueError: naming the file, if one is no prediction file or names no model, holds no ranking, scores that are
+            no finite numbers, an empty id or two ids that would be written alike, or if two would be written to the
+            same place.
     """
     owners: dict[Path, Path] = {}
+    n_empty: dict[Path, int] = {}
     for saved in saved_below(predictions):
         content = saved.content()
         meta = content.pop("mteb_model_meta")
@@ -80,11 +95,14 @@ def export_runs(predictions: Path, out: Path) -> list[Path]:
                 write_text(path, text)
                 if changed:
                     write_text(path.with_suffix(IDS), json.dumps(changed, indent=1, sort_keys=True) + "\n")
-    return sorted(owners)
+                n_empty[path] = sum(not scores for scores in run.values())
+    return dict(sorted(n_empty.items()))
 
 
 def _written(run: Mapping[str, Mapping[str, float]], tag: str) -> tuple[str, dict[str, str]]:
     """A run file's text, and the ids that were changed for it: as written -> as they are."""
+    if not any(run.values()):
+        raise ValueError(f"none of its {len(run)} queries ranks a document: nothing to export; run the model again")
     names = {*run, *(document for scores in run.values() for document in scores)}
     if "" in names:
         raise ValueError("an empty id cannot stand in a run file")
@@ -116,9 +134,12 @@ def _splits(saved: Saved, subset: str, splits: Any) -> Mapping[str, Mapping[str,
 
 def _tag(saved: Saved, meta: Mapping[str, Any]) -> str:
     """Model, revision and, where the predictions lie in a folder below that of the revision, the variant."""
-    folders, revision = saved.path.resolve().parent.parts, str(meta["revision"])
+    name, revision, folders = meta["model_name"], str(meta["revision"]), saved.path.resolve().parent.parts
+    if not (isinstance(name, str) and name):
+        raise ValueError(f"{saved.path} names no model (model_name is {name!r}); run it under a name, or set it there")
     variant = folders[folders.index(revision) + 1 :] if revision in folders else ()
-    return "__".join(_safe(part) for part in (str(meta["model_name"]).replace("/", "__"), revision, *variant))
+    written = NO_REVISION if meta["revision"] is None else revision
+    return "__".join(_safe(part) for part in (name.replace("/", "__"), written, *variant))
 
 
 def _safe(name: str) -> str:

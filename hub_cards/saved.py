@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
+from evaluators.plugin.results import read_provenance
 from evaluators.plugin.running import prediction_folder_of
 from hub_cards.results import Result
 
@@ -32,6 +35,29 @@ class Saved:
     def per_query(self) -> Path:
         """The table of scores per query that our tasks write beside it."""
         return self.path.with_name(self.task + PER_QUERY)
+
+    def provenance(self) -> dict[str, Any]:
+        """What the table of scores per query says it was made from; empty without a table.
+
+        Raises:
+            ValueError: naming the table, if it cannot be read.
+        """
+        return self._of_table(read_provenance)
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """The table of scores per query: query or topic id -> its row.
+
+        Raises:
+            ValueError: naming the table, if it cannot be read.
+        """
+        return self._of_table(lambda path: {row["query-id"]: row for row in pq.read_table(path).to_pylist()})
+
+    def _of_table(self, read: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            return read(self.per_query)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            told = f"{type(error).__name__}: {error}"
+            raise ValueError(f"{self.per_query} is no readable table of scores per query ({told})") from error
 
     def content(self) -> dict[str, Any]:
         """The whole file: ``mteb_model_meta``, and subset -> split -> query -> {document: score}.
@@ -62,19 +88,32 @@ def saved_below(folder: Path) -> list[Saved]:
 
 
 def saved_for(result: Result, bases: Iterable[Path]) -> Saved | None:
-    """The predictions behind a result: in the model's own folder below a base, or in the base itself."""
+    """The predictions behind a result: in the model's own folder below a base, or in the base itself.
+
+    A file in a base is taken only if it says that the model made it; one in the model's own folder is for the caller to
+    check by :func:`made_by`, since reading it takes long.
+
+    Raises:
+        ValueError: naming the file, if one in a base is no prediction file.
+    """
     task = result.task.task_name
     for base in bases:
-        places = [base]
-        if result.meta is not None:
-            places.insert(0, prediction_folder_of(base, result.meta))
-        for place in places:
+        own = [] if result.meta is None else [prediction_folder_of(base, result.meta)]
+        for place in (*own, base):
             saved = Saved(place / f"{task}{SUFFIX}", task)
-            if saved.path.is_file() and (place != base or _is_of(saved, result)):
+            if _is_file(saved.path) and (place != base or made_by(result, saved.content()["mteb_model_meta"])):
                 return saved
     return None
 
 
-def _is_of(saved: Saved, result: Result) -> bool:
-    meta = saved.content()["mteb_model_meta"]
-    return (meta["model_name"], meta["revision"]) == (result.model, result.revision)
+def made_by(result: Result, made: Mapping[str, Any]) -> bool:
+    """Whether a prediction file's ``mteb_model_meta`` names the model of a result."""
+    revision = result.revision if result.meta is None else result.meta.revision
+    return (made["model_name"], made["revision"]) == (result.model, revision)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a model's name may be longer than a file's name can be
+        return False

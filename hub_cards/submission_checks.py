@@ -80,7 +80,7 @@ def _place_findings(place: Path, paths: Iterable[Path]) -> Iterator[Finding]:
     try:
         meta = read_meta(place)
     except ValueError as error:
-        yield Finding(place / META_FILE, f"cannot be read: {error}", _RECORD_AGAIN)
+        yield Finding(place / META_FILE, str(error).removeprefix(f"{place / META_FILE} "), _RECORD_AGAIN)
         meta = None
     else:
         if meta is None:
@@ -181,8 +181,9 @@ def _blocks(path: Path) -> list[tuple[str, str]]:
     """Split and subset of each set of scores; nothing for a file that cannot be read, which is found elsewhere."""
     try:
         scores = json.loads(path.read_bytes())["scores"]
-        return [(split, str(block.get("hf_subset"))) for split, listed in scores.items() for block in listed]
-    except (ValueError, KeyError, TypeError, AttributeError):
+        found = [(split, block["hf_subset"]) for split, listed in scores.items() for block in listed]
+        return [(split, subset) for split, subset in found if isinstance(subset, str)]
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
         return []
 
 
@@ -198,7 +199,7 @@ def _duplicate_findings(paths: Iterable[Path]) -> Iterator[Finding]:
         try:
             content = json.loads(path.read_bytes())
             of_content[json.dumps([content["task_name"], content["scores"]], sort_keys=True)].append(path)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OSError):
             continue
     for (_, task), same in of_task.items():
         if len(same) > 1:

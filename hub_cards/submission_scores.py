@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -18,7 +17,7 @@ from packaging.version import InvalidVersion, Version
 
 from evaluators.plugin.judged import JudgedTask
 from evaluators.plugin.task import RECORD_KEY, BeyondTask
-from hub_cards.model_card_measures import is_number, known_task
+from hub_cards.model_card_measures import is_number, known_task, measures
 from hub_cards.results import read_task_result, variant_words
 
 OLDEST_MTEB = Version("2.0.0")
@@ -59,11 +58,10 @@ def file_findings(path: Path, variant: Mapping[str, Any]) -> Iterator[Finding]:
     if path.stat().st_size > LARGEST_FILE:
         yield Finding(path, f"larger than {LARGEST_FILE // 2**20} MB", "the repository refuses it; leave it out")
     try:
-        json.loads(path.read_bytes())
         result = read_task_result(path)
     except ValueError as error:
         message = str(error).removeprefix(f"{path} ")
-        yield Finding(path, f"cannot be read: {message}", "restore the file, or run the model on the task again")
+        yield Finding(path, message, "restore the file, or run the model on the task again")
         return
     if result.task_name != path.stem:
         yield Finding(path, f"holds results of {result.task_name!r}", f"name it {result.task_name}.json")
@@ -73,6 +71,16 @@ def file_findings(path: Path, variant: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(path, f"neither mteb nor mteb-beyond has a task {result.task_name!r}", "leave the file out")
     else:
         yield from _task_findings(path, result, task)
+    yield from result_findings(path, result, variant)
+
+
+def result_findings(path: Path, result: TaskResult, variant: Mapping[str, Any]) -> Iterator[Finding]:
+    """What is wrong with the scores of a file wherever they are shown, on a leaderboard or on a card."""
+    task = known_task(result.task_name)
+    if not any(result.scores.values()):
+        yield Finding(path, "holds no scores", _RUN_AGAIN)
+    if task is not None:
+        yield from _subset_findings(path, result, task)
     yield from _repeated_subsets(path, result)
     for split, blocks in result.scores.items():
         for block in blocks:
@@ -108,6 +116,10 @@ def _task_findings(path: Path, result: TaskResult, task: AbsTask) -> Iterator[Fi
         )
     for split, subsets in result.get_missing_evaluations(task).items():
         yield Finding(path, f"split {split!r} lacks {', '.join(sorted(subsets))}", "run the missing ones")
+
+
+def _subset_findings(path: Path, result: TaskResult, task: AbsTask) -> Iterator[Finding]:
+    metadata = type(task).metadata
     languages = metadata.hf_subsets_to_langscripts
     for split, blocks in result.scores.items():
         if split not in metadata.eval_splits:
@@ -142,14 +154,24 @@ def _block_findings(path: Path, where: str, block: Mapping[str, Any], task: AbsT
     undefined: list[str] = []
     unusable: list[str] = []
     off_scale: list[str] = []
-    for key, value in _numbers(block):
-        if not math.isfinite(value):
+    no_numbers: list[str] = []
+    names = {f"{m.key}{end}" for m in (measures(task) if task else ()) for end in ("", "_low", "_high")}
+    for key, value in _values(block):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            name = key.split(".")[-1]
+            if key != "main_score" and (name in names or _UNIT_SCORE.fullmatch(name) or _INSTFOL.fullmatch(name)):
+                no_numbers.append(f"{key} is {value!r}")
+        elif not math.isfinite(value):
             (undefined if key.split(".")[-1].startswith(_UNDEFINED_IN_MTEB) else unusable).append(key)
         elif (problem := _scale_problem(key, value, task)) is not None:
             off_scale.append(problem)
     if off_scale:
         more = f" (and {len(off_scale) - 1} more scores like it)" if len(off_scale) > 1 else ""
         yield Finding(path, f"{where}: {off_scale[0]}{more}", "put every score of the file on mteb's scale")
+    if no_numbers:
+        yield Finding(path, f"{where}: no number: {_shortened(no_numbers)}", _RUN_AGAIN)
+    for low, high in _reversed_intervals(block):
+        yield Finding(path, f"{where}: {low} is above {high}", _RUN_AGAIN)
     if unusable:
         yield Finding(path, f"{where}: not finite: {_shortened(unusable)}", _RUN_AGAIN)
     if undefined:
@@ -167,14 +189,21 @@ def _block_findings(path: Path, where: str, block: Mapping[str, Any], task: AbsT
             )
 
 
-def _numbers(scores: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+def _values(scores: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in scores.items():
         if key == RECORD_KEY:
             continue
         if isinstance(value, Mapping):
-            yield from _numbers(value, f"{prefix}{key}.")
-        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield from _values(value, f"{prefix}{key}.")
+        else:
             yield f"{prefix}{key}", value
+
+
+def _reversed_intervals(block: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for low in block:
+        high = f"{low.removesuffix('_low')}_high"
+        if low.endswith("_low") and is_number(block[low]) and is_number(block.get(high)) and block[low] > block[high]:
+            yield low, high
 
 
 def _scale_problem(key: str, value: float, task: AbsTask | None) -> str | None:
@@ -232,7 +261,8 @@ def _record_findings(path: Path, result: TaskResult, task: BeyondTask, variant: 
                 f"{where}: made with {_told(record.get('options'))}, but lies among results of {_told(expected)}",
                 "move it to the folder of its variant, or run the model again",
             )
-        for note in record.get("notes", ()):
+        notes = record.get("notes")
+        for note in notes if isinstance(notes, list) else ():
             yield Finding(path, f"{where}: {note}")
         if isinstance(task, JudgedTask) and task.judged_score not in block:
             yield Finding(path, f"{where}: without a judge, so there is no {task.judged_score}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.files import write_text
+from evaluators.plugin.task import RECORD_KEY
 from hub_cards.cards.families import FAMILIES, Family
 from hub_cards.cards.statistics import DATASETS
 from hub_cards.results import read_results
@@ -26,20 +27,26 @@ def measure(folder: Path) -> dict[str, Any]:
     """The scores of the samples from results of mteb, such as those of `mteb-beyond demo`.
 
     Raises:
-        ValueError: if a sample has no result, or one of other data than the package holds now.
+        ValueError: if a sample has no result, or one of other data or another metric version than the package has.
     """
     results = read_results(folder)
     found: dict[str, Any] = {}
     for family in FAMILIES:
         if not family.measured:
             continue
-        task = family.tasks[0].metadata
+        cls = family.tasks[0]
+        task = cls.metadata
         own = [r for r in results if r.task.task_name == task.name and not r.variant]
         if not own:
             raise ValueError(f"{folder} holds no result of {task.name}; run `mteb-beyond demo`")
         for result in own:
             if result.task.dataset_revision != task.revision:
                 raise ValueError(f"{result.path} is about {result.task.dataset_revision}, not {task.revision}")
+            version = (result.scores().get(RECORD_KEY) or {}).get("metric_version")
+            if version != cls.metric_version:
+                raise ValueError(
+                    f"{result.path} is of metric version {version}, now {cls.metric_version}; run the demo anew"
+                )
         models = {r.name: {key: r.scores()[key] for key in family.measured} for r in own}
         found[task.name] = {"revision": task.revision, "models": models}
     if len({tuple(sorted(entry["models"])) for entry in found.values()}) > 1:

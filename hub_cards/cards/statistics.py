@@ -36,6 +36,8 @@ _IFIR_COPIES = {
 LOCAL = "computed by mteb from a local copy of the data, whose fingerprint is given for its revision"
 _COPIES = "shipped with mteb for its own tasks on copies of the data, which hold the instructed queries only, with the "
 _COPIES += "instruction joined to the query; not computed here"
+_NO_RANGE = " Of the relevant documents only the mean is given where mteb's range counts other judged documents too."
+_RELEVANT = "relevant_docs_per_query"
 _SHIPPED = "shipped with mteb for its own tasks on the same data; not computed here"
 
 
@@ -111,6 +113,7 @@ def table(rows: Iterable[tuple[str, Statistics]]) -> str:
         "|---" * 7 + "|",
     ]
     origins: dict[str, list[str]] = {}
+    legend = "Mean (smallest to largest)."
     for name, entry in rows:
         v = entry.values
         relevant = v.get("relevant_docs_statistics") or {}
@@ -119,15 +122,17 @@ def table(rows: Iterable[tuple[str, Statistics]]) -> str:
             f"`{entry.data}` at `{entry.revision[:7]}`",
             _whole(v.get("num_queries")),
             _whole(v.get("num_documents")),
-            _spread(relevant, "relevant_docs_per_query", 2),
+            _relevant(relevant, v.get("num_queries")),
             *(_spread(length, "text_length", 0) for length in lengths),
         ]
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
+        if cells[3] and "(" not in cells[3]:
+            legend = f"Mean (smallest to largest).{_NO_RANGE}"
         origins.setdefault(entry.origin, []).append(name)
     notes = [f"{', '.join(f'`{n}`' for n in names)}: {origin}" for origin, names in origins.items()]
     told = origins.popitem()[0] if len(origins) == 1 else "; ".join(notes)
     body = "\n".join(lines)
-    return f"{body}\n\nMean (smallest to largest). Figures {told}."
+    return f"{body}\n\n{legend} Figures {told}."
 
 
 def _whole(value: int | None) -> str:
@@ -139,7 +144,16 @@ def _spread(values: dict[str, Any], what: str, digits: int) -> str:
     if mean is None:
         return ""
     low, high = values[f"min_{what}"], values[f"max_{what}"]
-    return f"{mean:,.{digits}f} ({low:,} to {high:,})"
+    shown = f"{mean:,.{digits}f}"
+    return f"{shown} ({low:,} to {high:,})" if low <= mean <= high else shown
+
+
+def _relevant(values: dict[str, Any], n_queries: int | None) -> str:
+    """Relevant documents per query, with the number of queries that the mean is about where that is not all of them."""
+    shown = _spread(values, _RELEVANT, 2)
+    total = values.get("num_relevant_docs")
+    counted = round(total / values[f"average_{_RELEVANT}"]) if total else n_queries
+    return shown if counted == n_queries else f"{shown} over {counted:,} queries"
 
 
 def _of_mteb(upstream: str, origin: str) -> Statistics:

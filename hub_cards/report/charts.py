@@ -21,7 +21,7 @@ from hub_cards.report.figures import (
     trace,
     vertical,
 )
-from hub_cards.report.measures import LEVELS, QUESTION_TYPES, Score, value_of
+from hub_cards.report.measures import LEVELS, NO_LEVEL, QUESTION_TYPES, Score, value_of
 from hub_cards.report.published import Reference
 from hub_cards.report.tables import references
 
@@ -94,10 +94,12 @@ def _levels(
             legend.append((model, colour, symbol))
     if not legend:
         return None
+    without_level = any(value_of(e.scores, f"level_{NO_LEVEL}_{key}").value is not None for e in entries.values())
     layout = {"xaxis": {"type": "category", "range": [-0.15, 2.15]}, "yaxis": axis(f"{way} ({scale})")}
     return Chart(
         f"{way} by level of the instruction",
-        "Level 1 is the shortest instruction, level 3 the most demanding one.",
+        "Level 1 is the shortest instruction, level 3 the most demanding one."
+        + (" Instructions without a level are in the table only." if without_level else ""),
         {"data": traces, "layout": layout | {"height": 380}},
         tuple(legend),
         published,
@@ -113,8 +115,13 @@ def _followir(entries: Mapping[str, Entry], theirs: Sequence[Reference], looks: 
         "Following the changed instruction against retrieval",
         "Upwards: documents that the changed instruction excludes moved down, as they should; at 0 the change made no "
         "difference. To the right: better retrieval for the original instruction. The vertical line is the chance "
-        "level of retrieval. Whether the published retrieval scores are against the original or the changed "
-        "judgements is not settled in public.",
+        "level of retrieval."
+        + (
+            " Whether the published retrieval scores are against the original or the changed judgements is not settled "
+            "in public."
+            if theirs
+            else ""
+        ),
         entries,
         theirs,
         looks,

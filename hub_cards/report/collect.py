@@ -21,6 +21,8 @@ from tcr_tasks.tasks import TCRTask
 
 _FAMILIES = {"IFIR": IFIRTask, "FollowIR": FollowIRTask, "TCR-Bench": TCRTask, "InstructIR": InstructIRRobustness}
 FAMILIES = (*_FAMILIES, "other")
+# Between the tasks of an average's data.
+JOINED = "; "
 
 
 class Place(NamedTuple):
@@ -29,13 +31,24 @@ class Place(NamedTuple):
     Attributes:
         task: name of the task, or of an average.
         split, subset: of the result file.
-        revision: of the data; empty for an average.
+        revision: of the data; for an average, each of its tasks with the revision of its data.
     """
 
     task: str
     split: str
     subset: str
     revision: str
+
+    @property
+    def is_average(self) -> bool:
+        """Whether this is a mean over tasks."""
+        return any(self.task == average.name for average in AVERAGES)
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether these are the embedded data of a sample, which compare with nothing published."""
+        classes = (c for c in registered_tasks() if c.metadata.name == self.task)
+        return any(c.embedded is not None and c.metadata.revision == self.revision for c in classes)
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,14 @@ class Entry:
     def notes(self) -> tuple[str, ...]:
         """What the task noted about its data."""
         return tuple(self.record.get("notes") or ())
+
+    @property
+    def judge(self) -> str:
+        """Who judged for InstFol, with the settings on which verdicts depend; empty if the result does not say."""
+        record = dict(self.record.get("judge") or {})
+        name = str(record.pop("judge", ""))
+        told = [f"{key} {value}" for key, value in record.items() if key != "endpoint" and value is not None]
+        return f"{name} ({', '.join(told)})" if told else name
 
 
 @dataclass(frozen=True)
@@ -109,7 +130,15 @@ class Collected:
             out += f", {place.split}"
         if len({subset for _, subset in parts}) > 1:
             out += f", {place.subset}"
-        return out if len(revisions) < 2 else f"{out} @{place.revision[:8]}"
+        if len(revisions) < 2:
+            return out
+        if not place.is_average:
+            return f"{out} @{place.revision[:8]}"
+        sets = {revision: revision.split(JOINED) for revision in revisions}
+        differing = [
+            part.split(" ", 1) for part in sets[place.revision] if not all(part in other for other in sets.values())
+        ]
+        return f"{out}, {', '.join(f'{task} @{revision[:8]}' for task, revision in differing)}"
 
 
 def collect(folders: Sequence[Path]) -> Collected:
@@ -148,11 +177,6 @@ def family_of(task: str) -> str:
     return "other"
 
 
-def is_sample(task: str) -> bool:
-    """Whether a task is one of the embedded samples, which compare with nothing published."""
-    return any(c.metadata.name == task and c.embedded is not None for c in registered_tasks())
-
-
 def _distinct(results: Iterable[Result]) -> list[Result]:
     """The results with names that tell runs of different folders apart, too."""
     listed = list(results)
@@ -171,7 +195,10 @@ def _entries(result: Result) -> Iterable[Entry]:
 
 
 def _averages(models: Sequence[str], entries: Sequence[Entry]) -> Iterable[Entry]:
-    """Plain means over the tasks of a benchmark, for models that have them all on one revision each."""
+    """Plain means over the tasks of a benchmark, for models that have them all on one revision each.
+
+    Means compare where all their data are the same: each set of data is a place of its own.
+    """
     for average in AVERAGES:
         for model in models:
             parts = [e for e in entries if e.model == model and e.place.task in average.tasks]
@@ -182,13 +209,15 @@ def _averages(models: Sequence[str], entries: Sequence[Entry]) -> Iterable[Entry
                 values = [v for e in parts if (v := number(e.scores.get(key))) is not None]
                 if len(values) == len(parts) and not key.startswith("n_") and "_n_" not in key:
                     means[key] = fmean(values)
-            notes = list(dict.fromkeys(note for e in parts for note in e.notes))
-            yield Entry(model, Place(average.name, "test", "default", ""), means | {RECORD_KEY: {"notes": notes}}, None)
+            record: dict[str, Any] = {"notes": list(dict.fromkeys(note for e in parts for note in e.notes))}
+            if judges := dict.fromkeys(e.judge for e in parts if e.judge):
+                record["judge"] = {"judge": " and ".join(judges)}
+            data = JOINED.join(f"{e.place.task} {e.place.revision}" for e in sorted(parts, key=lambda e: e.place))
+            yield Entry(model, Place(average.name, "test", "default", data), means | {RECORD_KEY: record}, None)
 
 
 def _place_order(place: Place) -> tuple[Any, ...]:
     """Families, in each averages first and samples last, tasks in the order in which their packages list them."""
     names = [c.metadata.name for c in registered_tasks()]
     at = names.index(place.task) if place.task in names else len(names)
-    average = all(place.task != a.name for a in AVERAGES)
-    return FAMILIES.index(family_of(place.task)), average, is_sample(place.task), at, *place
+    return FAMILIES.index(family_of(place.task)), not place.is_average, place.is_sample, at, *place

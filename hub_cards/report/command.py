@@ -8,12 +8,20 @@ from typing import Any
 
 SUFFIXES = (".html", ".md", ".csv")
 MOST_QUERIES = 50
+DESCRIPTION = (
+    "Results of all models side by side. FILE.html is one page that works offline: tables, figures and, where there "
+    "are saved predictions, single queries. FILE.md holds the same tables. FILE.csv has a line for each number of each "
+    "result file, with its 95 % interval where it has one, and the papers' own values, marked as published; mteb's "
+    "abstention scores (nauc_...) are left out."
+)
 
 
 def add_report_command(action: Any) -> None:
     """Add ``mteb-beyond report``."""
     command = action.add_parser(
-        "report", help="results of all models as one HTML page that works offline, as Markdown or as CSV"
+        "report",
+        help="results of all models as one HTML page that works offline, as Markdown or as CSV",
+        description=DESCRIPTION,
     )
     command.add_argument(
         "results", nargs="+", metavar="RESULTS", help="result folders: the --output-folder of `mteb-beyond run`"
@@ -57,9 +65,8 @@ def add_report_command(action: Any) -> None:
 
 def _report(args: argparse.Namespace) -> int:
     out = [Path(name).expanduser() for name in args.out]
-    odd = [str(path) for path in out if path.suffix not in SUFFIXES]
-    if odd:
-        raise ValueError(f"--out {odd[0]} must end in .html, .md or .csv")
+    for path in out:
+        _require_writable(path)
     if args.queries < 0:
         raise ValueError(f"--queries must be 0 or more, got {args.queries}")
 
@@ -75,7 +82,7 @@ def _report(args: argparse.Namespace) -> int:
     collected = collect(folders)
     shown: list[Sheet] = []
     notes: list[str] = []
-    if args.queries and any(path.suffix != ".csv" for path in out):
+    if args.queries and any(path.suffix.lower() != ".csv" for path in out):
         predictions = _folders(args.predictions, "--predictions")
         predictions = predictions or [f for base in folders if (f := output_folder(base) / "predictions").is_dir()]
         shown, notes = sheets(collected, predictions, _folders(args.data, "--data"), args.queries)
@@ -90,11 +97,22 @@ def _report(args: argparse.Namespace) -> int:
     for note in notes:
         print(f"note: {note}")
     for path in out:
-        write_text(path, makers[path.suffix]())
+        write_text(path, makers[path.suffix.lower()]())
         print(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB)")
     for sheet in shown:
         print(f"single queries of {sheet.content['place']}: {sheet.n_shown} of {sheet.n_queries}")
     return 0
+
+
+def _require_writable(path: Path) -> None:
+    """Find what would stop the last of several files before the first one is written."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"--out {path} must end in .html, .md or .csv")
+    if path.is_dir():
+        raise ValueError(f"--out {path} is a folder; name a file in it")
+    above = next(folder for folder in path.absolute().parents if folder.exists())
+    if not above.is_dir():
+        raise ValueError(f"--out {path} cannot be written: {above} is a file, no folder")
 
 
 def _folders(names: list[str], option: str) -> list[Path]:

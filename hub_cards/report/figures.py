@@ -101,6 +101,11 @@ def scatter(
     if shares:
         for name, key in (("xaxis", x[0]), ("yaxis", y[0])):
             axes[name]["range"] = [0, _end(entries, known, key)]
+    else:  # plotly would put a line that lies beside all points on the very edge
+        for name, key, fixed in (("xaxis", x[0], "x0"), ("yaxis", y[0], "y0")):
+            free = "xref" if fixed == "y0" else "yref"
+            at = [line[fixed] for line in lines if line.get(free) == "paper"]
+            axes[name]["range"] = _padded([*_drawn(entries, known, key), *at])
     layout = {**axes, "height": 420, "shapes": list(lines)}
     return Chart(title, about, {"data": traces, "layout": layout}, tuple(legend), len(known), tall=shares)
 
@@ -242,6 +247,18 @@ def _end(entries: Mapping[str, Entry], theirs: Sequence[Reference], key: str) ->
     scores = [value_of(e.scores, key) for e in entries.values()] + [r.scores[key] for r in theirs]
     highest = max((s.high if s.high is not None else s.value) or 0.0 for s in scores)
     return min(1.05, max(0.1, highest * 1.12))
+
+
+def _drawn(entries: Mapping[str, Entry], theirs: Sequence[Reference], key: str) -> list[float]:
+    """Everything that points and intervals reach."""
+    scores = [value_of(e.scores, key) for e in entries.values()] + [r.scores[key] for r in theirs]
+    return [bound for score in scores for bound in score if bound is not None]
+
+
+def _padded(values: Sequence[float]) -> list[float]:
+    low, high = min(values), max(values)
+    room = 0.07 * (high - low) or 0.05
+    return [low - room, high + room]
 
 
 def first_chance(entries: Mapping[str, Entry], key: str) -> float | None:

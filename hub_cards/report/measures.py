@@ -16,6 +16,8 @@ SCALE = (
 )
 _CHANCE = re.compile(r"(?P<part>level_[0-3]_|EM_|SF_|SA_)?(?P<plain>query_only_)?(?P<rest>.+)")
 LEVELS = (1, 2, 3)
+# Instructions without a level, where others have one: they count in the mean over levels.
+NO_LEVEL = 0
 QUESTION_TYPES = ("EM", "SF", "SA")
 
 
@@ -84,14 +86,14 @@ _IFIR = (
         scale=_INSTFOL_SCALE,
     ),
     *(
-        Measure(f"level_{n}_{key}", f"{n}", f"{about}, instructions of level {n}", group=group, scale=scale)
+        Measure(f"level_{n}_{key}", label, f"{about}, instructions {of}", group=group, scale=scale)
         for key, group, about, scale in (
             ("ndcg_at_20", "nDCG@20 by level", "standard nDCG@20", "0..1"),
             ("paper_ndcg_at_20", "nDCG@20 by level, paper's way", "nDCG@20 as the authors' code computes it", "0..1"),
             ("instfol_at_20", "InstFol@20 by level", "InstFol@20", _INSTFOL_SCALE),
             ("paper_instfol_at_20", "InstFol@20 by level, paper's way", "InstFol@20, maximum 3", _INSTFOL_SCALE),
         )
-        for n in LEVELS
+        for n, label, of in ((NO_LEVEL, "none", "without a level"), *((n, f"{n}", f"of level {n}") for n in LEVELS))
     ),
     Measure(
         "unscored_share",

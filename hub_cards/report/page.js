@@ -31,16 +31,25 @@
     const row = make("tr", {});
     ["Model", ...table.columns.map((column) => column[0])].forEach((label, at) => {
       const about = at ? table.columns[at - 1][1] : "sort by name";
-      const button = make("button", { type: "button", title: about }, label, make("span", { class: "arrow", "aria-hidden": "true" }, "↕"));
+      const group = at ? table.columns[at - 1][2] : "";
+      const named = group ? `${group} ${label}` : label;
+      const button = make("button", { type: "button", title: about, "aria-label": named }, label, make("span", { class: "arrow", "aria-hidden": "true" }, "↕"));
       row.append(make("th", { scope: "col", "aria-sort": "none" }, button));
     });
     return make("thead", {}, grouped ? group : null, row);
   }
 
+  // The highest value of each column, or null where it says nothing: page.html tells the reader the rule.
   function best(table) {
-    return table.columns.map((column, at) => {
-      const values = table.rows.filter((row) => row[1] === "own").map((row) => row[3][at][0]).filter((value) => value !== null);
-      return column[3] === "score" && values.length > 1 ? Math.max(...values) : null;
+    const ends = (cell) => cell[2].match(/-?[\d.]+/g).map(Number);
+    return table.columns.map(([, , , kind, comparable], at) => {
+      const cellsOf = (whose) => table.rows.filter((row) => row[1] === whose).map((row) => row[3][at]).filter((cell) => cell[0] !== null);
+      const own = cellsOf("own").sort((a, b) => b[0] - a[0]);
+      if (kind !== "score" || !comparable || own.length < 2) return null;
+      const [first, ...others] = own;
+      const above = first[0] > Math.max(0, ...cellsOf("chance").map((cell) => cell[0]));
+      const apart = others.every((other) => (first[2] && other[2] ? ends(first)[0] > ends(other)[1] : first[0] > other[0]));
+      return above && apart ? first[0] : null;
     });
   }
 
@@ -81,7 +90,7 @@
         return sign * (x - y) || a[0].localeCompare(b[0]);
       });
       body.replaceChildren(...order.map((row) => lines.get(row)));
-      $("announcement").textContent = `sorted by ${cell.firstElementChild.firstChild.textContent}, ${descending ? "highest" : "lowest"} first`;
+      $("announcement").textContent = `sorted by ${cell.firstElementChild.getAttribute("aria-label")}, ${descending ? "highest" : "lowest"} first`;
     }));
     const box = make("div", { class: "box", role: "region", "aria-labelledby": id, tabindex: "0" }, node);
     const words = make("dl", {}, table.columns.map((column) => [
@@ -101,23 +110,28 @@
     "star": "M6.5 0l2 4.5 4.5.5-3.5 3.200 1 4.800-4-2.5-4 2.5 1-4.800L0 5l4.5-.5z", "hexagon": "M3.5 1h6l3 5.5-3 5.5h-6l-3-5.5z",
   };
 
+  const OUTLINES = { "hollow": {}, "dotted": { "stroke-dasharray": "2 2" } };  // of published points and lines
+  Object.assign(SHAPES, { "hollow": SHAPES.circle, "dotted": "M0 6.5h13", "bar": "M0 3h13v7H0z" });
+
   function swatch(colour, symbol) {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("viewBox", "0 0 13 13");
     svg.setAttribute("aria-hidden", "true");
     const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
     path.setAttribute("d", SHAPES[symbol] || SHAPES.circle);
-    path.setAttribute(symbol === "hollow" ? "stroke" : "fill", colour);
-    if (symbol === "hollow") { path.setAttribute("fill", "none"); path.setAttribute("stroke-width", "1.6"); }
+    const outline = OUTLINES[symbol];
+    const look = outline ? { fill: "none", stroke: colour, "stroke-width": "1.6", ...outline } : { fill: colour };
+    for (const [name, value] of Object.entries(look)) path.setAttribute(name, value);
     svg.append(path);
     return svg;
   }
 
+  const root = document.documentElement;
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const drawn = new Map();
 
   function layoutOf(chart, width) {
-    const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
     const axis = (given) => ({
       automargin: true, gridcolor: colour("--grid"), linecolor: colour("--line"), tickcolor: colour("--line"), ...given,
       title: given.title ? { ...given.title, standoff: 12, font: { size: 13 } } : undefined,
@@ -142,14 +156,25 @@
     $("plotly-source").remove();
   }
 
+  // The intervals of many points would cover the points.
+  function crowded(chart) {
+    return chart.figure.data.filter((trace) => trace.type === "scatter" && (trace.error_x || trace.error_y)).length > 10;
+  }
+
   function draw(node, chart) {
     startPlotly();
     drawn.set(node, chart);
     const config = { responsive: true, displaylogo: false, modeBarButtons: [["toImage"]] };
-    const fg = getComputedStyle(document.documentElement).getPropertyValue("--fg").trim();
+    const fg = getComputedStyle(root).getPropertyValue("--fg").trim();
     // Bars of their own colour would hide an interval.
     const data = chart.figure.data.map((trace) => (trace.type === "bar" && trace.error_x ? { ...trace, error_x: { ...trace.error_x, color: fg } } : trace));
-    Plotly.react(node, data, layoutOf(chart, node.clientWidth), config);
+    const layout = layoutOf(chart, node.clientWidth);
+    if (root.classList.contains("printing")) layout.width = node.clientWidth;
+    Plotly.react(node, data, layout, config);
+    if (!crowded(chart)) return;
+    const traceOf = (event) => node.querySelector(`.trace${event.points[0].fullData.uid}`);
+    node.removeAllListeners("plotly_hover").on("plotly_hover", (event) => traceOf(event).classList.add("pointed"));
+    node.removeAllListeners("plotly_unhover").on("plotly_unhover", (event) => traceOf(event).classList.remove("pointed"));
   }
 
   // Only what comes into sight is drawn, so that a page of many figures opens at once.
@@ -159,21 +184,29 @@
   }), { rootMargin: "400px" });
   dark.addEventListener("change", () => drawn.forEach((chart, node) => draw(node, chart)));
 
-  function legend(entries) {
-    if (!entries.length) return null;
-    const list = make("ul", { class: "legend" }, entries);
-    if (entries.length <= 16) return list;
-    return make("details", { class: "glossary" }, make("summary", {}, "Colours and symbols of the models"), list);
+  function publishedMark(chart) {
+    if (!chart.published) return null;
+    const { data } = chart.figure;
+    const symbol = data.some((trace) => trace.type === "bar") ? "bar" : data.some((trace) => trace.mode === "lines") ? "dotted" : "hollow";
+    return make("li", {}, swatch("#8a8f98", symbol), `published values (${chart.published}), in grey`);
+  }
+
+  function legend(chart) {
+    const models = chart.legend.map(([name, colour, symbol]) => make("li", {}, swatch(colour, symbol), name));
+    const published = publishedMark(chart);
+    const list = (...entries) => make("ul", { class: "legend" }, entries);
+    if (models.length <= 16) return models.length || published ? list(models, published) : null;
+    const folded = make("details", { class: "glossary" }, make("summary", {}, "Colours and symbols of the models"), list(models));
+    return make("div", {}, published ? list(published) : null, folded);
   }
 
   function renderChart(chart) {
-    const plot = make("div", { class: "plot", role: "img", "aria-label": `${chart.title}. ${chart.about}` });
+    const about = chart.about + (crowded(chart) ? " Intervals are faint; point at a model to see its own." : "");
+    const plot = make("div", { class: crowded(chart) ? "plot crowded" : "plot", role: "img", "aria-label": `${chart.title}. ${about}` });
     plot.style.minHeight = `${chart.figure.layout.height}px`;
     plot.chart = chart;
-    const entries = chart.legend.map(([name, colour, symbol]) => make("li", {}, swatch(colour, symbol), name));
-    if (chart.published) entries.push(make("li", {}, swatch("#8a8f98", "hollow"), `published values (${chart.published}), in grey`));
-    const figure = make("figure", { class: chart.tall ? "tall" : undefined }, make("h3", {}, chart.title), make("figcaption", { class: "about" }, chart.about), plot,
-      legend(entries));
+    const figure = make("figure", { class: chart.tall ? "tall" : undefined }, make("h3", {}, chart.title), make("figcaption", { class: "about" }, about), plot,
+      legend(chart));
     watcher.observe(plot);
     return figure;
   }
@@ -213,16 +246,21 @@
 
   // ---- single queries --------------------------------------------------------------------------------------
 
-  function moved(before, now) {
-    if (before === null) return make("span", { class: "move up" }, "was not ranked");
+  function toneOf(kind) {
+    return kind.startsWith("relevant") || kind === "target" ? "good" : "bad";
+  }
+
+  // Whether it is good that a document moved up depends on what it is; of one without a judgement nobody knows.
+  function moved(before, now, kind) {
     if (before === now) return make("span", { class: "move" }, "= same rank");
-    const up = before > now;
-    return make("span", { class: `move ${up ? "up" : "down"}` }, `${up ? "▲" : "▼"} from ${before}`);
+    const up = before === null || before > now;
+    const tone = kind ? (up === (toneOf(kind) === "good") ? " good" : " bad") : "";
+    return make("span", { class: `move${tone}` }, before === null ? "was not ranked" : `${up ? "▲" : "▼"} from ${before}`);
   }
 
   function tag(kind) {
     if (!kind) return null;
-    const tone = kind.startsWith("relevant") || kind === "target" ? "good" : "bad";
+    const tone = toneOf(kind);
     return make("span", { class: `what ${tone}` }, `${tone === "good" ? "✓" : "✕"} ${kind}`);
   }
 
@@ -240,7 +278,7 @@
     const kinds = kindsOf(condition);
     const items = shown.t.map((one, at) => {
       const [id, text] = sheet.docs[one];
-      return make("li", {}, shown.r ? moved(shown.r[at], at + 1) : null, tag(kinds.get(one)), make("code", {}, id),
+      return make("li", {}, shown.r ? moved(shown.r[at], at + 1, kinds.get(one)) : null, tag(kinds.get(one)), make("code", {}, id),
         text ? make("span", { class: "excerpt" }, text) : null);
     });
     return make("div", {}, make("h5", {}, condition.l), outcome(shown.s), make("ol", {}, items));
@@ -318,8 +356,30 @@
     show(0);
   }
 
+  // ---- on paper --------------------------------------------------------------------------------------------
+
+  let opened = [];
+
+  // The browser lays out the sheets from what stands here when this has run: nothing is drawn or measured later.
+  window.addEventListener("beforeprint", () => {
+    root.classList.add("printing");
+    opened = [...document.querySelectorAll("details.glossary:not([open])")];
+    opened.forEach((details) => { details.open = true; });
+    document.querySelectorAll(".plot").forEach((plot) => { watcher.unobserve(plot); draw(plot, plot.chart); });
+    document.querySelectorAll(".box > table").forEach((table) => {
+      const [room, width] = [table.parentElement.clientWidth, table.offsetWidth];
+      if (width > room) table.style.zoom = room / width;
+    });
+  });
+  window.addEventListener("afterprint", () => {
+    root.classList.remove("printing");
+    opened.forEach((details) => { details.open = false; });
+    document.querySelectorAll(".box > table").forEach((table) => { table.style.zoom = ""; });
+    drawn.forEach((chart, plot) => { Plotly.purge(plot); draw(plot, chart); });
+  });
+
   $("overview-table").append(renderTable(report.overview));
   report.families.forEach(renderFamily);
   if (report.sheets.length) renderQueries();
-  document.documentElement.dataset.ready = "yes";
+  root.dataset.ready = "yes";
 })();

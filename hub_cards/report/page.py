@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hub_cards.report.charts import format_charts, place_charts
-from hub_cards.report.collect import Collected, Place, is_sample
+from hub_cards.report.collect import Collected, Place
 from hub_cards.report.embedding import script_json
 from hub_cards.report.figures import Chart
 from hub_cards.report.measures import SCALE
@@ -124,11 +124,11 @@ def _chart_values(chart: Chart) -> dict[str, Any]:
 
 
 def _lead(collected: Collected) -> str:
-    tasks = {place.task for place in collected.places if place.revision}
-    n_models, n_tasks = len(collected.models), len(tasks)
+    places = [place for place in collected.places if not place.is_average]
+    n_models, n_tasks = len(collected.models), len({place.task for place in places})
     out = f"{n_models} model{'s' * (n_models != 1)} on {n_tasks} task{'s' * (n_tasks != 1)}: retrieval beyond "
     out += "relevance, with what makes the numbers doubtful beside them."
-    if tasks and all(map(is_sample, tasks)):
+    if places and all(place.is_sample for place in places):
         out += " All tasks here are embedded samples, which are small and generated."
     return out
 

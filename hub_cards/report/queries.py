@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
-import pyarrow.parquet as pq
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from evaluators.metrics.ranking import ranks_of, top
-from evaluators.plugin.predictions import read_predictions
-from evaluators.plugin.results import read_provenance
 from hub_cards.report.collect import Collected, Entry, Place, family_of
 from hub_cards.report.embedding import script_json
 from hub_cards.report.items import (
@@ -27,33 +23,12 @@ from hub_cards.report.items import (
     items_of,
     load_texts,
 )
-from hub_cards.report.measures import number, written
+from hub_cards.report.rankings import DEPTH, Json, main_of, own_run, shown_of
+from hub_cards.results import META_FILE
 from hub_cards.saved import Saved, saved_for
 
-DEPTH = 10
-MOST_TRACED = 12
 # Of all drill-downs of a page together; each task gets an even share.
 MOST_BYTES = 7_000_000
-Run = Mapping[str, Mapping[str, float]]
-Json = dict[str, Any]
-
-
-class _Outcome(NamedTuple):
-    """A score per query: its key in the per-query table, its name, and whether rows are of topics or of queries."""
-
-    key: str
-    label: str
-
-
-_PER_CONDITION = (
-    _Outcome("ndcg_at_20", "nDCG@20"),
-    _Outcome("query_only_ndcg_at_20", "of the plain ranking"),
-    _Outcome("instfol_at_20", "InstFol@20"),
-)
-_PER_ITEM = {
-    "FollowIR": (_Outcome("p-MRR", "p-MRR"), _Outcome("followir_score", "retrieval score")),
-    "TCR-Bench": (_Outcome("target_rank", "rank of the target"),),
-}
 
 
 @dataclass(frozen=True)
@@ -84,36 +59,50 @@ def sheets(
         most_queries: at most so many queries of a task, drawn with a fixed seed.
     """
     notes: list[str] = []
-    found: list[tuple[Place, dict[str, Saved]]] = []
-    for place in collected.places:
+    found: list[tuple[Place, dict[str, Saved], str]] = []
+    for place in collected.places if predictions else ():
         if not has_items(place):
             continue
-        saved = dict(_saved(collected.at(place), place, predictions, notes))
+        saved, missing = _saved(collected.at(place), place, predictions, notes)
+        if missing:
+            notes.append(f"{collected.label(place)}: {missing}")
         if saved:
-            found.append((place, saved))
+            found.append((place, saved, missing))
     budget = MOST_BYTES // max(len(found), 1)
     # Predictions of a large task take seconds to read; a bar on terminals only.
-    with tqdm(total=sum(len(saved) for _, saved in found), desc="reading predictions", disable=None) as bar:
-        made = [_sheet(collected, place, saved, data, most_queries, budget, bar) for place, saved in found]
-    return made, notes
+    with tqdm(total=sum(len(saved) for _, saved, _ in found), desc="reading predictions", disable=None) as bar:
+        made = [_sheet(collected, place, saved, data, most_queries, budget, bar, notes) for place, saved, _ in found]
+    for sheet, (_, _, missing) in zip(made, found, strict=True):
+        if sheet is not None and missing:
+            sheet.content["about"] += f" {missing[0].upper()}{missing[1:]}."
+    return [sheet for sheet in made if sheet is not None], notes
 
 
 def _saved(
     entries: Mapping[str, Entry], place: Place, folders: Sequence[Path], notes: list[str]
-) -> Iterable[tuple[str, Saved]]:
-    """The predictions of each model that belong to its result."""
+) -> tuple[dict[str, Saved], str]:
+    """The predictions of each model that belong to its result, and in words whose were not found."""
+    found: dict[str, Saved] = {}
+    missing: list[str] = []
     for model, entry in entries.items():
-        saved = None if entry.result is None else saved_for(entry.result, folders)
-        if saved is None:
+        assert entry.result is not None  # a place with single queries is no average
+        try:
+            saved = saved_for(entry.result, folders)
+            made_with = {} if saved is None else saved.provenance()
+        except ValueError as error:
+            notes.append(_left_out(place, model, error))
             continue
-        made_with = read_provenance(saved.per_query)
-        if not made_with:
+        if saved is None:
+            unknown = entry.result.meta is None
+            missing.append(f"{model} (its folder is not known without {META_FILE})" if unknown else model)
+        elif not made_with:
             told = "no table of scores per query beside it tells on which data it was made"
             notes.append(f"{saved.path} is left out: {told}")
         elif made_with.get("revision") != place.revision or made_with.get("options") != entry.record.get("options"):
             notes.append(f"{saved.path} is left out: it was made on other data or with other options than the result")
         else:
-            yield model, saved
+            found[model] = saved
+    return found, f"no predictions of: {', '.join(missing)}" if missing else ""
 
 
 def _sheet(
@@ -124,27 +113,35 @@ def _sheet(
     most_queries: int,
     budget: int,
     bar: Any,
-) -> Sheet:
+    notes: list[str],
+) -> Sheet | None:
+    """The drill-down of a place; ``None``, and a note for each, if no file of predictions can be shown."""
     texts = load_texts(place, data)
     chosen: list[Item] = []
     n_queries = 0
     runs_of: dict[str, list[Json]] = {}
     keys: dict[str, list[float]] = {}
     for model, file in saved.items():
-        run = read_predictions(file.path, place.subset, place.split).run
-        if not n_queries:
-            everything = items_of(place, texts, list(run))
-            n_queries = len(everything)
-            chosen = _drawn(everything, most_queries)
-        rows = _rows(file)
-        for item in chosen:
-            if all(c.query in run for c in item.conditions):
-                shown = _ranking(item, run, rows, family_of(place.task))
-                runs_of.setdefault(item.id, []).append({"m": collected.models.index(model), **shown})
-                if (key := _main(item, rows, family_of(place.task))) is not None:
-                    keys.setdefault(item.id, []).append(key)
         bar.update()
-    return _within(budget, place, collected, texts, chosen, runs_of, keys, n_queries)
+        try:
+            run = own_run(collected.at(place)[model], file)
+            everything = [] if n_queries else items_of(place, texts, list(run))
+            rows = file.rows()
+            drawn = chosen if n_queries else _drawn(everything, most_queries)
+            shown = shown_of(file, drawn, run, rows, family_of(place.task))
+        except (ValueError, OSError) as error:
+            notes.append(_left_out(place, model, error))
+            continue
+        chosen, n_queries = drawn, n_queries or len(everything)
+        for item in (item for item in chosen if item.id in shown):
+            runs_of.setdefault(item.id, []).append({"m": collected.models.index(model), **shown[item.id]})
+            if (key := main_of(item, rows, family_of(place.task))) is not None:
+                keys.setdefault(item.id, []).append(key)
+    return _within(budget, place, collected, texts, chosen, runs_of, keys, n_queries) if n_queries else None
+
+
+def _left_out(place: Place, model: str, error: Exception) -> str:
+    return f"{place.task}: predictions of {model} are left out: {error}"
 
 
 def _drawn(items: Sequence[Item], most: int) -> list[Item]:
@@ -204,60 +201,6 @@ def _about(place: Place, n_shown: int, n_queries: int, with_texts: bool) -> str:
             "set MTEB_BEYOND_DATA."
         )
     return out
-
-
-# ---- one model's rankings --------------------------------------------------------------------------------------
-
-
-def _ranking(item: Item, run: Run, rows: Mapping[str, Json], family: str) -> Json:
-    """A model's rankings of an item, documents by id: ``c`` per condition, ``x`` the traced documents."""
-    base = run[item.conditions[0].query]
-    conditions = []
-    for number_, condition in enumerate(item.conditions):
-        best = top(run[condition.query], DEPTH, condition.query)
-        shown: Json = {"t": best}
-        if number_:
-            shown["r"] = _ranks(base, best, item.conditions[0].query)
-        if family == "IFIR" and number_:
-            shown["s"] = _told(rows.get(condition.query), _PER_CONDITION)
-        conditions.append(shown)
-    out: Json = {"c": conditions, "s": _told(rows.get(item.id), _PER_ITEM.get(family, ()))}
-    if item.traced:
-        ranks = [_ranks(run[c.query], item.traced, c.query) for c in item.conditions]
-        listed = sorted(zip(item.traced, *ranks, strict=True), key=lambda row: (row[1] is None, row[1] or 0))
-        out["x"] = [list(row) for row in listed[:MOST_TRACED]]
-        out["n"] = len(listed)
-    return out
-
-
-def _ranks(scores: Mapping[str, float], documents: Sequence[str], query: str) -> list[int | None]:
-    """The rank of each document; ``None`` for one that is not ranked."""
-    ranks = ranks_of(scores, documents, query)
-    return [rank if doc in scores else None for doc, rank in zip(documents, ranks, strict=True)]
-
-
-def _told(row: Json | None, outcomes: Iterable[_Outcome]) -> list[list[str]]:
-    if row is None:
-        return []
-    values = [(o, number(row.get(o.key))) for o in outcomes]
-    return [[o.label, written(v, "count" if o.key == "target_rank" else "score")] for o, v in values if v is not None]
-
-
-def _main(item: Item, rows: Mapping[str, Json], family: str) -> float | None:
-    """How well a model did on an item, higher is better: what the page sorts by."""
-    if family == "IFIR":
-        values = [number((rows.get(c.query) or {}).get("ndcg_at_20")) for c in item.conditions[1:]]
-        known = [v for v in values if v is not None]
-        return fmean(known) if known else None
-    row = rows.get(item.id, {})
-    if family == "FollowIR":
-        return number(row.get("p-MRR"))
-    rank = number(row.get("target_rank"))
-    return None if rank is None else 1 / rank
-
-
-def _rows(saved: Saved) -> dict[str, Json]:
-    return {row["query-id"]: row for row in pq.read_table(saved.per_query).to_pylist()}
 
 
 # ---- as plain values -------------------------------------------------------------------------------------------

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from hub_cards.report.collect import FAMILIES, Collected, Entry, Place, family_of, is_sample
+from hub_cards.report.collect import FAMILIES, Collected, Entry, Place, family_of
 from hub_cards.report.measures import (
     MEASURES,
     MISSING,
@@ -20,7 +20,7 @@ from hub_cards.report.measures import (
     value_of,
     written,
 )
-from hub_cards.report.published import AVERAGES, Reference, published
+from hub_cards.report.published import Reference, published
 
 NOT_RUN = "not run"
 PUBLISHED_NOTE = (
@@ -38,12 +38,14 @@ class Column(NamedTuple):
     Attributes:
         about: what its numbers are, with their range.
         group: heading above several columns; empty: none.
+        comparable: whether the numbers of all models compare, so that one of them may be called the highest.
     """
 
     label: str
     about: str
     group: str = ""
     kind: Kind = "score"
+    comparable: bool = True
 
 
 class Cell(NamedTuple):
@@ -84,7 +86,7 @@ class Table:
 
 def overview(collected: Collected) -> Table:
     """Main scores of all models on all tasks; a task on two revisions of its data has two columns."""
-    tasks = list(dict.fromkeys((p.task, p.revision) for p in collected.places if not _is_average(p.task)))
+    tasks = list(dict.fromkeys((p.task, p.revision) for p in collected.places if not p.is_average))
     columns, by_column = [], []
     for task, revision in tasks:
         places = [p for p in collected.places if (p.task, p.revision) == (task, revision)]
@@ -108,7 +110,7 @@ def overview(collected: Collected) -> Table:
         "In brackets: 95 % interval, where the result has one. Chance level: what a random ranking of the same data "
         "scores, where the result says it."
     ]
-    if any(is_sample(task) for task, _ in tasks):
+    if any(place.is_sample for place in collected.places):
         notes.append("The embedded samples are small and generated: their scores compare with nothing published.")
     return Table("Main scores of all models on all tasks", tuple(columns), tuple(rows), tuple(notes))
 
@@ -174,7 +176,10 @@ def place_table(collected: Collected, place: Place, with_published: bool = True)
         Row(r.model, tuple(cell(r.scores.get(m.key, MISSING), m.kind) for m in shown), "published", r.source)
         for r in theirs
     ]
-    columns = tuple(Column(m.label, f"{m.about}; {m.scale}", m.group, m.kind) for m in shown)
+    one_judge = len(_judges(entries)) < 2
+    columns = tuple(
+        Column(m.label, f"{m.about}; {m.scale}", m.group, m.kind, one_judge or "instfol" not in m.key) for m in shown
+    )
     return Table(f"{collected.label(place)}: scores of all models", columns, tuple(rows), tuple(_notes(entries, place)))
 
 
@@ -196,11 +201,10 @@ def cell(score: Score, kind: Kind = "score", undefined: str = "-") -> Cell:
     return Cell(score.value, text, interval_written(score))
 
 
-def _notes(entries: dict[str, Entry], place: Place) -> Iterable[str]:
-    if is_sample(place.task):
+def _notes(entries: Mapping[str, Entry], place: Place) -> Iterable[str]:
+    if place.is_sample:
         yield "An embedded sample: small and generated. Its scores compare with nothing published."
-    if place.revision:
-        yield f"Data revision {place.revision}."
+    yield f"Data revision{'s' if place.is_average else ''}: {place.revision}."
     if family_of(place.task) == "IFIR":
         unjudged = [model for model, e in entries.items() if "instfol_at_20" not in e.scores]
         if unjudged:
@@ -208,14 +212,22 @@ def _notes(entries: dict[str, Entry], place: Place) -> Iterable[str]:
                 f"{len(unjudged)} of {len(entries)} results have no InstFol: it needs a judge (`mteb-beyond judge`), "
                 "and a score for nearly every pair."
             )
-        judges = {str((e.record.get("judge") or {}).get("judge")) for e in entries.values() if "judge" in e.record}
-        if judges:
-            yield f"InstFol judged by {', '.join(sorted(judges))}."
+        judges = _judges(entries)
+        if len(judges) > 1:
+            listed = "; ".join(f"{judge}: {', '.join(models)}" for judge, models in judges.items())
+            yield f"InstFol comes from different judges, and compares only where they are the same. {listed}."
+        elif judges:
+            yield f"InstFol judged by {next(iter(judges))}."
     yield from dict.fromkeys(note for e in entries.values() for note in e.notes)
 
 
-def _is_average(task: str) -> bool:
-    return any(task == average.name for average in AVERAGES)
+def _judges(entries: Mapping[str, Entry]) -> dict[str, list[str]]:
+    """Who judged the InstFol of which models."""
+    out: dict[str, list[str]] = {}
+    for model, entry in entries.items():
+        if "instfol_at_20" in entry.scores:
+            out.setdefault(entry.judge or "a judge without a record", []).append(model)
+    return out
 
 
 def by_family(collected: Collected) -> list[tuple[str, list[Place]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -77,6 +78,17 @@ def test_statistics_of_the_samples_by_hand() -> None:
     assert values["top_ranked_statistics"]["average_top_ranked_per_query"] == 100
 
 
+def test_a_mean_lies_within_its_range_and_tells_how_many_queries_it_is_about() -> None:
+    shown = "\n".join(card(family) for family in FAMILIES).replace(",", "")
+    ranges = [tuple(map(float, found)) for found in re.findall(r"\| ([\d.]+) \((\d+) to (\d+)\)", shown)]
+    assert len(ranges) > 30
+    assert all(low <= mean <= high for mean, low, high in ranges)
+    # 1744 relevant documents of 40 queries; mteb's smallest number for one query, 135, is of judged ones.
+    assert "| 40 | 19899 | 43.60 | 436 (" in shown
+    # 735 relevant documents, but 152 queries: 735 / 5.44 = 135.
+    assert "| 152 | 500000 | 5.44 (1 to 24) over 135 queries |" in shown
+
+
 def test_facts_on_the_collections_are_those_that_their_loaders_expect() -> None:
     found = statistics.kept()
     for subset in IFIR_SUBSETS:
@@ -111,6 +123,13 @@ def test_scores_of_other_data_are_refused(tmp_path: Path, demo_files: Path) -> N
         scores.measure(demo_files)
 
 
+def test_scores_of_another_metric_version_are_refused(demo_files: Path) -> None:
+    for path in demo_files.rglob("IFIRSample.json"):
+        path.write_text(path.read_text().replace('"metric_version": 2', '"metric_version": 1'))
+    with pytest.raises(ValueError, match=r"IFIRSample\.json is of metric version 1, now 2"):
+        scores.measure(demo_files)
+
+
 def test_scores_of_samples_by_different_models_are_refused(demo_files: Path) -> None:
     next(demo_files.rglob("IFIRSample.json")).unlink()
     with pytest.raises(ValueError, match="no result of IFIRSample"):
@@ -127,7 +146,8 @@ def demo_files(tmp_path: Path) -> Path:
     model.mkdir(parents=True)
     for family in SAMPLES:
         task = family.tasks[0].metadata
-        measured = {**dict.fromkeys(family.measured, 0.5), "main_score": 0.5}
+        record = {"metric_version": family.tasks[0].metric_version}
+        measured = {**dict.fromkeys(family.measured, 0.5), "main_score": 0.5, "mteb_beyond": record}
         entry = {"hf_subset": "default", "languages": ["eng-Latn"], **measured}
         result = {
             "dataset_revision": task.revision,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -200,14 +201,17 @@ def test_a_variant_is_named_and_never_replaces_the_plain_model(
 ) -> None:
     model_card(made_results, "--into", str(card))
     assert "left out (--variant)" in capsys.readouterr().err
+    files = {p: p.read_bytes() for p in (card.parent / ".eval_results").iterdir()}
     assert model_card(made_results, "--into", str(card), "--variant", "instruction=prepend") == 0
     plain = entries_of(card, "TCRSample (default)")["recall_at_1"]
     variant = entries_of(card, "TCRSample (default, instruction=prepend)")["recall_at_1"]
     assert plain.dataset_args.get("settings") is None
     assert variant.dataset_args["settings"] == {"instruction": "prepend"}
     assert variant.metric_value == scores_of(made_results, "TCRSample", variant=True)["recall_at_1"]
-    (file,) = (card.parent / ".eval_results").glob("TCRSample.*prepend*.yaml")
-    assert all("instruction=prepend" in entry["notes"] for entry in yaml.safe_load(file.read_text()))
+    # The leaderboard's ids are the plain model's.
+    assert "TCRSample: no .eval_results" in capsys.readouterr().err
+    assert {p.stem for p in (card.parent / ".eval_results").iterdir()} == set(TASKS)
+    assert files == {p: p.read_bytes() for p in files}
 
 
 @pytest.mark.parametrize(
@@ -257,17 +261,44 @@ def spoil(results: Path, task: str, **scores: Any) -> None:
 @pytest.mark.parametrize(
     ("scores", "told"),
     [
-        ({"ds_at_1": float("nan")}, "ds_at_1 is nan"),
+        ({"ds_at_1": float("nan")}, "not finite: ds_at_1"),
         ({"recall_at_1": None}, "recall_at_1 is None"),
         ({"ds_at_1_low": "low"}, "ds_at_1_low is 'low'"),
+        ({"chance_ds_at_1": "x"}, "chance_ds_at_1 is 'x'"),
         ({"mteb_beyond": {"metric_version": 1}}, "metric version 1, now"),
-        ({"mteb_beyond": None}, "metric version None"),
+        ({"mteb_beyond": None}, "no record of metric version"),
+        ({"mteb_beyond": "x"}, "no record of metric version"),
+        ({"gr_at_1": 53.3}, "gr_at_1 is 53.3"),
+        ({"main_score": 0.001}, "main_score is 0.001, but recall_at_1 is"),
+        ({"main_score": float("nan")}, "not finite: main_score"),
+        ({"ds_at_1_low": 0.9, "ds_at_1_high": 0.1}, "ds_at_1_low is above ds_at_1_high"),
     ],
 )
-def test_a_score_that_is_no_number_or_stale_is_refused(
+def test_scores_that_a_submission_may_not_have_are_refused(
     results: Path, card: Path, capsys: pytest.CaptureFixture[str], scores: dict[str, Any], told: str
 ) -> None:
     spoil(results, "TCRSample", **scores)
+    assert model_card(results, "--into", str(card)) == 1
+    error = capsys.readouterr().err
+    assert told in error
+    assert "TCRSample.json" in error
+    assert card.read_bytes() == CARD.encode()
+
+
+@pytest.mark.parametrize(
+    ("blocks", "told"),
+    [
+        (lambda block: {}, "holds no scores"),
+        (lambda block: {"test": [block, block]}, "stands in it 2 times"),
+        (lambda block: {"test": [block], "dev": [block]}, "no split 'dev'"),
+    ],
+)
+def test_blocks_that_a_submission_may_not_have_are_refused(
+    results: Path, card: Path, capsys: pytest.CaptureFixture[str], blocks: Callable[[Any], Any], told: str
+) -> None:
+    (path,) = [p for p in results.rglob("TCRSample.json") if "experiments" not in p.parts]
+    saved = json.loads(path.read_text())
+    path.write_text(json.dumps(saved | {"scores": blocks(saved["scores"]["test"][0])}))
     assert model_card(results, "--into", str(card)) == 1
     error = capsys.readouterr().err
     assert told in error
@@ -296,6 +327,43 @@ def test_without_into_everything_is_printed(made_results: Path, capsys: pytest.C
     value = ModelCard(header).data.eval_results[0].metric_value
     assert yaml.safe_load(rest)[0]["value"] == pytest.approx(100 * value)
     assert re.search(r"name: DS@1 \(0\.\.1\), 95 % interval \d\.\d{3} to \d\.\d{3}, chance", header)
+
+
+def test_what_is_worth_knowing_about_the_card_is_told(
+    made_results: Path, card: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card.write_bytes(b"\xef\xbb\xbf" + CARD.replace("all-MiniLM-L6-v2", "another").encode())
+    assert model_card(made_results, "--into", str(card)) == 0
+    told = capsys.readouterr().err
+    assert "byte order mark" in told
+    assert "is of another, so the results of sentence-transformers/all-MiniLM-L6-v2 have an entry" in told
+
+
+def test_links_and_permissions_stay(made_results: Path, card: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.md"
+    link.symlink_to(card)
+    card.chmod(0o640)
+    assert model_card(made_results, "--into", str(link)) == 0
+    assert link.is_symlink()
+    assert card.read_bytes() != CARD.encode()
+    assert card.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("obstacle", ["read-only", "file", "folder"])
+def test_all_is_written_or_nothing(
+    made_results: Path, card: Path, capsys: pytest.CaptureFixture[str], obstacle: str
+) -> None:
+    place = card.parent / ".eval_results"
+    if obstacle == "read-only":
+        card.chmod(0o444)
+    elif obstacle == "file":
+        place.touch()
+    else:
+        (place / "TCRSample.yaml").mkdir(parents=True)
+    assert model_card(made_results, "--into", str(card)) == 1
+    assert "nothing was written" in capsys.readouterr().err
+    assert card.read_bytes() == CARD.encode()
+    assert not [p for p in card.parent.rglob("*") if p.is_file() and p not in (card, place)]
 
 
 def test_a_card_that_is_not_there_is_not_made(

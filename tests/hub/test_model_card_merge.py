@@ -11,7 +11,7 @@ from huggingface_hub.repocard import REGEX_YAML_BLOCK
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hub_cards.model_card_merge import merged
+from hub_cards.model_card_merge import card_notes, merged
 
 BODY = "\n# Title\n\ntext --- with: colons\n---\nnot a header\n"
 
@@ -88,6 +88,7 @@ license: mit
         (f"---\n{BLOCK}---\n", {"other": 7, "A": 0.5}),
         (WIDE, {"other": 7, "A": 0.5}),
         (NAME_LAST, {"A": 0.5}),
+        ("---\nlicense: mit\n...\n---\n", {"A": 0.5}),
     ],
 )
 def test_headers_of_every_shape(card: str, wanted: dict[str, Any]) -> None:
@@ -102,20 +103,32 @@ def test_headers_of_every_shape(card: str, wanted: dict[str, Any]) -> None:
     assert merged(new, "m", [entry("A", 0.5)]) == new
 
 
-@pytest.mark.parametrize("name", ["b/m", "m", "renamed"])
-def test_the_only_entry_is_this_models_whatever_its_name(name: str) -> None:
+@pytest.mark.parametrize("name", ["b/m", "m"])
+def test_the_entry_of_the_models_name_is_the_models(name: str) -> None:
     card = f"---\nmodel-index:\n- name: {name}\n  results:\n  - {OTHER}\n---\n"
     new = merged(card, "b/m", [entry("A", 0.5)])
     assert [e["name"] for e in index_of(new)] == [name]
     assert values_of(new) == {"other": 7, "A": 0.5}
+    assert card_notes(card, "b/m") == []
+
+
+def test_an_entry_of_another_name_is_another_models_and_stays() -> None:
+    card = f"---\nmodel-index:\n- name: renamed  # c\n  results:\n  - {OTHER}\n---\n"
+    new = merged(card, "b/m", [entry("A", 0.5)])
+    assert [(e["name"], len(e["results"])) for e in index_of(new)] == [("renamed", 1), ("b/m", 1)]
+    assert new.startswith(card.removesuffix("---\n"))
+    assert merged(new, "b/m", [entry("A", 0.5)]) == new
+    (note,) = card_notes(card, "b/m")
+    assert "is of renamed, so the results of b/m have an entry of their own" in note
 
 
 def test_of_several_entries_the_one_of_its_name_changes_or_none() -> None:
     card = f"---\nmodel-index:\n- name: first\n  results:\n  - {OTHER}\n- name: m\n  results:\n  - {OTHER}\n---\n"
     new = index_of(merged(card, "b/m", [entry("A", 0.5)]))
     assert [len(e["results"]) for e in new] == [1, 2]
-    with pytest.raises(ValueError, match="entries for first, m"):
-        merged(card, "b/n", [entry("A", 0.5)])
+    assert [e["name"] for e in index_of(merged(card, "b/n", [entry("A", 0.5)]))] == ["first", "m", "b/n"]
+    with pytest.raises(ValueError, match="entries for m, m, several"):
+        merged(card.replace("first", "m"), "b/m", [entry("A", 0.5)])
 
 
 @pytest.mark.parametrize(
@@ -125,13 +138,17 @@ def test_of_several_entries_the_one_of_its_name_changes_or_none() -> None:
         ("- a\n", "must be a mapping"),
         ("model-index: []\n", "does not follow the format"),
         ("{model-index: [{name: m, results: []}], license: mit}\n", "without changing other keys"),
+        ("{license: mit}\n", "without changing other keys"),
+        ("  license: mit\n  tags: [a]\n", "without changing other keys"),
+        ("model-index:\nmodel-index:\n", "more than once"),
         ("model-index: 3\n", "does not follow the format"),
         ("model-index:\n- name: m\n  results:\n  - task: {}\n", "does not follow the format"),
     ],
 )
 def test_a_header_that_is_not_understood_is_refused(header: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=told) as error:
         merged(f"---\n{header}---\n", "m", [entry("A", 0.5)])
+    assert "\n" not in str(error.value)
 
 
 def test_line_ends_and_byte_order_mark_stay() -> None:
@@ -141,6 +158,23 @@ def test_line_ends_and_byte_order_mark_stay() -> None:
     assert new.endswith("\r\n---\r\n\r\nbody\nmixed\r\n")
     assert values_of(new) == {"A": 0.5}
     assert merged(new, "m", [entry("A", 0.5)]) == new
+
+
+@pytest.mark.parametrize("header", ["a: 1\r\nb:\n  c: 2\r\n", "a: |+\n  text\n\n", "a: |\n  text\n", "a: >-\n  t\n"])
+def test_other_lines_and_values_of_the_header_stay(header: str) -> None:
+    card = f"---\n{header}---\nbody"
+    new = merged(card, "m", [entry("A", 0.5)])
+    assert values_of(new) == {"A": 0.5}
+    assert header in new
+    assert ModelCard(new).data.to_dict()["a"] == ModelCard(card).data.to_dict()["a"]
+    assert merged(new, "m", [entry("A", 0.5)]) == new
+
+
+def test_what_the_hub_cannot_read_is_told() -> None:
+    with pytest.raises(ValueError, match=r"end with \\r alone"):
+        merged("---\rlicense: mit\r---\rbody", "m", [entry("A", 0.5)])
+    (note,) = card_notes("\ufeff---\nlicense: mit\n---\n", "m")
+    assert "byte order mark" in note
 
 
 names = st.sampled_from(["A", "B", "C ä: #x", "- d", "{e}", "other"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -150,7 +151,7 @@ def own(tmp_path: Path) -> Path:
     assert IFIRSample.embedded is not None
     shutil.copytree(IFIRSample.embedded, tmp_path / "own")
     (tmp_path / "own" / "work").mkdir()
-    for name in ("notes.txt", "work/state.json", "work/rows.parquet"):
+    for name in ("notes.txt", "work/state.json", "work/rows.parquet", "extra.parquet"):
         (tmp_path / "own" / name).write_text("private")
     return tmp_path / "own"
 
@@ -160,7 +161,9 @@ def test_a_directory_of_ones_own_keeps_its_card_and_sends_nothing_else(own: Path
     assert (built.folder / "README.md").read_text().partition("---\n\n")[2] == (
         own / "README.md"
     ).read_text().partition("---\n\n")[2]
-    assert not [name for name in built.files if "work" in name or "notes" in name]
+    assert not [name for name in built.files if "work" in name or "notes" in name or "extra" in name]
+    assert "extra" not in (built.folder / "README.md").read_text()
+    assert any("not sent" in line and "extra.parquet" in line for line in built.told)
     assert yaml.safe_load((built.folder / "eval.yaml").read_text())["name"] == "IFIR sample (mteb-beyond)"
 
 
@@ -185,6 +188,23 @@ def test_a_dataset_without_licence_is_not_published(own: Path, tmp_path: Path, c
         (own / "README.md").write_text(card)
     with pytest.raises(ValueError, match=told):
         published(own, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("card", "told"),
+    [("---\nlicense: mit\n---\nZürich".encode("latin-1"), "is not UTF-8"), (b"---\na: [\n---\n", "YAML header")],
+)
+def test_a_card_that_cannot_be_read_is_named(own: Path, tmp_path: Path, card: bytes, told: str) -> None:
+    (own / "README.md").write_bytes(card)
+    with pytest.raises(ValueError, match=f"^{re.escape(str(own / 'README.md'))} .*{told}"):
+        published(own, tmp_path)
+
+
+def test_damaged_data_are_named_where_they_lie(own: Path, tmp_path: Path) -> None:
+    (own / "corpus.parquet").write_bytes((own / "corpus.parquet").read_bytes()[:-100])
+    with pytest.raises(ValueError, match="corpus") as found:
+        published(own, tmp_path)
+    assert str(own) in str(found.value) and "built" not in str(found.value)
 
 
 def test_wrong_data_are_not_published(own: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from hub_cards.report.embedding import script_json
 from hub_cards.report.figures import looks_of
 from hub_cards.report.items import load_texts
 from hub_cards.report.measures import Score, chance_of, interval_written, value_of, written
-from hub_cards.report.page import formats_of
+from hub_cards.report.page import formats_of, page
 from hub_cards.report.published import AVERAGES, published
 from hub_cards.report.queries import Sheet, sheets
 from hub_cards.report.tables import Table, overview, place_table
@@ -203,7 +204,61 @@ def test_averages_are_plain_means_and_need_every_subset(many: Collected, tmp_pat
     parts = [many.at(place_of(many, task))[many.models[0]].scores["p-MRR"] for task in AVERAGES[1].tasks]
     assert average.scores["p-MRR"] == pytest.approx(sum(parts) / 3)
     write_many(tmp_path, 1, AVERAGES[1].tasks[:2])
-    assert all(place.revision for place in collect([tmp_path]).places)
+    assert not any(place.is_average for place in collect([tmp_path]).places)
+
+
+def test_averages_over_different_data_never_share_a_table_and_say_who_judged(tmp_path: Path) -> None:
+    for model, own, judge in (("a/one", "data-1", "X"), ("a/two", "local-2", "X"), ("a/three", "data-1", "Y")):
+        for task in AVERAGES[0].tasks:
+            scores = {"instfol_at_20": 0.5, "mteb_beyond": {"judge": {"judge": judge}}}
+            write_result(tmp_path, model, task, scores, own if task == "IFIRFiQAInstFol" else "data-1")
+    found = collect([tmp_path])
+    averages = [place for place in found.places if place.is_average]
+    assert [set(found.at(place)) for place in averages] == [{"a/one", "a/three"}, {"a/two"}]
+    assert [found.label(place).split(", ")[1] for place in averages] == [
+        "IFIRFiQAInstFol @data-1",
+        "IFIRFiQAInstFol @local-2",
+    ]
+    mixed, single = (place_table(found, place) for place in averages)
+    assert "InstFol judged by X." in single.notes
+    assert any("different judges" in note and "X: a/one; Y: a/three" in note for note in mixed.notes)
+    assert any("IFIRFiQAInstFol local-2; " in note for note in single.notes)
+
+
+def test_scores_of_different_judges_have_no_highest_one(tmp_path: Path) -> None:
+    for model, judge in (("a/one", "small"), ("a/two", "large")):
+        record = {"judge": {"judge": "LevelJudge", "model": judge, "endpoint": "somewhere"}}
+        write_result(
+            tmp_path, model, "IFIRFiQAInstFol", {"instfol_at_20": 0.5, "ndcg_at_20": 0.4, "mteb_beyond": record}
+        )
+    found = collect([tmp_path])
+    table = place_table(found, found.places[0], with_published=False)
+    assert {column.label: column.comparable for column in table.columns} == {"nDCG@20": True, "InstFol@20": False}
+    assert any("LevelJudge (model small): a/one; LevelJudge (model large): a/two" in note for note in table.notes)
+
+
+def test_only_the_embedded_data_are_called_a_sample(tmp_path: Path) -> None:
+    revision = mteb.get_task("TCRSample").current_revision()
+    for model, data in (("a/one", revision), ("a/two", "local-2")):
+        write_result(tmp_path, model, "TCRSample", TCR_SCORES, data)
+    found = collect([tmp_path])
+    told = {place.revision: " ".join(place_table(found, place).notes) for place in found.places}
+    assert "embedded sample" in told[revision]
+    assert "sample" not in told["local-2"]
+    assert "All tasks here are embedded samples" not in page(found, [], [])
+    assert [place.is_sample for place in found.places] == [False, True]
+
+
+def test_instructions_without_a_level_are_columns_where_there_are_any(made: Collected, many: Collected) -> None:
+    own, theirs = place_of(made, "IFIRSample"), place_of(many, "IFIRFiQAInstFol")
+    model = made.models[0]
+    mean = made.at(own)[model].scores["level_0_instfol_at_20"]
+    assert cells(place_table(made, own), model)["InstFol@20 by level/none"].value == mean
+    assert not any(column.label == "none" for column in place_table(many, theirs).columns)
+    told = [
+        ["without a level" in chart.about for chart in place_charts(*where)] for where in ((made, own), (many, theirs))
+    ]
+    assert (any(told[0]), any(told[1])) == (True, False)
 
 
 # ---- figures ---------------------------------------------------------------------------------------------------
@@ -245,6 +300,19 @@ def test_the_ifir_and_followir_views_hold_own_and_published_points(many: Collect
     at = grey["text"].index("published: FollowIR-7B (FollowIR, Table 2)")
     assert (grey["x"][at], grey["y"][at]) == (pytest.approx(0.200), pytest.approx(0.165))
     assert [s.get("x0") for s in followir.figure["layout"]["shapes"]] == [0, 0.05]
+    assert "published retrieval scores" in followir.about
+
+
+def test_lines_lie_inside_a_chart_and_nothing_is_said_of_values_that_are_not_in_it(tmp_path: Path) -> None:
+    write_result(
+        tmp_path, "a/one", "FollowIRSample", {"p-MRR": 0.1, "followir_score": 0.4, "chance_followir_score": 0.2}
+    )
+    found = collect([tmp_path])
+    (chart,) = place_charts(found, found.places[0])
+    (left, right), (bottom, top) = (chart.figure["layout"][axis]["range"] for axis in ("xaxis", "yaxis"))
+    assert left < 0.2 < 0.4 < right
+    assert bottom < 0 < 0.1 < top
+    assert "published" not in chart.about
 
 
 # ---- single queries --------------------------------------------------------------------------------------------
@@ -335,6 +403,67 @@ def test_predictions_of_another_run_are_left_out_and_named(results: Path) -> Non
     assert "FollowIRSample" in notes[1] and "no table" in notes[1]
 
 
+def edit_predictions(results: Path, task: str, edit: Callable[[dict[str, Any]], Any]) -> Path:
+    """Change what the plain model's predictions of a task hold."""
+    (path,) = (p for p in (results / "predictions").rglob(f"{task}_predictions.json") if "instr" not in str(p))
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content))
+    return path
+
+
+def noted(results: Path) -> tuple[dict[str, Sheet], str]:
+    found, notes = sheets(collect([results]), [results / "predictions"], [], 5)
+    return {sheet.place.task: sheet for sheet in found}, "\n".join(notes)
+
+
+def test_rankings_of_another_model_or_an_earlier_run_are_never_shown(results: Path) -> None:
+    def turned(content: dict[str, Any]) -> None:
+        for scores in content["default"]["test"].values():
+            scores.update({document: -score for document, score in scores.items()})
+
+    other = edit_predictions(results, "IFIRSample", lambda c: c["mteb_model_meta"].update(model_name="a/other"))
+    earlier = edit_predictions(results, "TCRSample", turned)
+    found, notes = noted(results)
+    assert found.keys() == {"FollowIRSample", "TCRSample"}
+    assert [len(query["runs"]) for query in found["TCRSample"].content["queries"]] == [1] * 5  # of the variant
+    assert f"{other} holds those of another model, a/other" in notes
+    assert f"{earlier} does not fit" in notes
+    assert len(notes.splitlines()) == 2
+
+
+def test_models_without_predictions_are_named_and_those_without_a_record_too(results: Path) -> None:
+    write_result(results, "a/unrecorded", "TCRSample", TCR_SCORES, collect([results]).places[-1].revision)
+    (path,) = (p for p in (results / "predictions").rglob("IFIRSample_predictions.json"))
+    path.unlink()
+    found, notes = noted(results)
+    assert "no predictions of: a/unrecorded (its folder is not known without model_meta.json)" in notes
+    assert "IFIRSample: no predictions of: sentence-transformers/all-MiniLM-L6-v2" in notes
+    assert "No predictions of: a/unrecorded" in found["TCRSample"].content["about"]
+    assert "o predictions of" not in found["FollowIRSample"].content["about"]
+
+
+def test_damaged_files_of_single_queries_are_named_and_stop_nothing(results: Path) -> None:
+    ((table,), (saved,)) = (
+        list((results / "predictions").rglob(name))
+        for name in ("IFIRSample_per_query.parquet", "FollowIRSample_predictions.json")
+    )
+    table.write_text("x")
+    saved.write_text('{"a":')
+    found, notes = noted(results)
+    assert found.keys() == {"TCRSample"}
+    assert f"{table} is no readable table" in notes
+    assert f"{saved} cannot be read" in notes
+
+
+def test_a_model_with_a_name_longer_than_a_files_stops_nothing(results: Path) -> None:
+    for path in (results / "results").rglob("model_meta.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"name": "a/" + "b" * 300}))
+    found, notes = noted(results)
+    assert found == {}
+    assert "no predictions of: a/bbb" in notes
+
+
 def test_texts_come_from_the_very_data_that_were_scored_and_are_never_fetched() -> None:
     task = mteb.get_task("FollowIRSample")
     assert load_texts(Place("FollowIRSample", "test", "default", task.current_revision()), []).data is not None
@@ -400,7 +529,7 @@ def test_data_in_a_page_cannot_leave_their_script_element(data: Any) -> None:
 
 
 def test_the_command_writes_all_three_files(made_results: Path, tmp_path: Path, capsys: Any) -> None:
-    out = [f"--out={tmp_path / 'r'}.{suffix}" for suffix in ("html", "md", "csv")]
+    out = [f"--out={tmp_path / 'r'}.{suffix}" for suffix in ("html", "md", "CSV")]
     assert main(["report", str(made_results), "--queries", "2", *out]) == 0
     printed = capsys.readouterr().out
     assert "single queries of TCRSample: 2 of 30" in printed
@@ -413,13 +542,22 @@ def test_the_command_writes_all_three_files(made_results: Path, tmp_path: Path, 
     ("more", "told"),
     [
         (["--out", "r.pdf"], "must end in"),
+        (["--out", "r.md", "--out", "."], "must end in"),
+        (["--out", "r.md", "--out", "folder.html"], "folder.html is a folder"),
+        (["--out", "r.md", "--out", "file/r.html"], "file is a file, no folder"),
         (["--out", "r.html", "--queries", "-1"], "0 or more"),
         (["--out", "r.html", "--predictions", "nowhere"], "nowhere is no folder"),
     ],
 )
-def test_unusable_options_are_told(more: list[str], told: str, made_results: Path, capsys: Any) -> None:
+def test_unusable_options_are_told_before_anything_is_written(
+    more: list[str], told: str, made_results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.html").mkdir()
+    (tmp_path / "file").touch()
     assert main(["report", str(made_results), *more]) == 1
     assert told in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"folder.html", "file"}
 
 
 def test_results_without_predictions_say_so(tmp_path: Path, capsys: Any) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from many_results import write_many
+from many_results import write_many, write_result
 
 from hub_cards.report.collect import Collected, collect
 from hub_cards.report.page import page
@@ -199,6 +199,47 @@ def test_tables_sort_by_mouse_and_by_keyboard_with_missing_cells_last(show: Any,
     assert names == sorted(names)
 
 
+@pytest.mark.parametrize(
+    ("task", "label", "scores", "bold"),
+    [
+        ("FollowIRCore17", "p-MRR", [{"p-MRR": -0.02}, {"p-MRR": -0.03}], []),
+        ("FollowIRCore17", "p-MRR", [{"p-MRR": 0.02}, {"p-MRR": -0.03}], ["0.020"]),
+        ("FollowIRCore17", "p-MRR", [{"p-MRR": 0.02}, {"p-MRR": 0.02}], []),
+        ("TCRBenchMixed", "R@1", [{"recall_at_1": 0.02, "chance_recall_at_1": 0.02}, {"recall_at_1": 0.01}], []),
+        ("TCRBenchMixed", "R@1", [(0.5, 0.4, 0.6), (0.45, 0.35, 0.55)], []),
+        ("TCRBenchMixed", "R@1", [(0.5, 0.4, 0.6), (0.3, 0.1, 0.39)], ["0.500"]),
+        ("TCRBenchMixed", "R@1", [(0.5, 0.4, 0.6), (0.3, 0.1, 0.39), (0.2, 0.0, 0.41)], []),
+    ],
+)
+def test_bold_is_only_what_stands_out(
+    show: Any, task: str, label: str, scores: list[Any], bold: list[str], tmp_path: Path
+) -> None:
+    for number, given in enumerate(scores):
+        if isinstance(given, tuple):
+            given = dict(zip(("recall_at_1", "recall_at_1_low", "recall_at_1_high"), given, strict=True))
+        write_result(tmp_path, f"made-up/{number}", task, given)
+    path = tmp_path / "report.html"
+    path.write_text(page(collect([tmp_path]), [], []), encoding="utf-8")
+    browser = show(path)
+    heads = [h.text for h in browser.find_elements("css selector", "section[id^=family] thead tr:last-child th")]
+    at = next(at for at, text in enumerate(heads) if text.split("\n")[0].rstrip("↕ ") == label)
+    cells = browser.find_elements("css selector", f"section[id^=family] tbody td:nth-child({at + 1})")
+    assert len(cells) >= len(scores)
+    assert [c.text.split("\n")[0] for c in cells if "best" in c.get_attribute("class")] == bold
+    assert browser.find_element("css selector", "main").text.count("Bold is the highest value of a column") == 1
+
+
+def test_columns_are_named_with_their_group(show: Any, made_page: Path) -> None:
+    browser = show(made_page)
+    buttons = browser.find_elements("css selector", "#family-ifir thead button")
+    by_level = [b for b in buttons if b.accessible_name == "nDCG@20 by level 1"]
+    assert [b.text.split()[0] for b in by_level] == ["1"]
+    assert len({b.accessible_name for b in buttons}) == len(buttons)
+    browser.execute_script("arguments[0].click()", by_level[0])
+    told = browser.find_element("css selector", "#announcement").get_attribute("textContent")
+    assert told == "sorted by nDCG@20 by level 1, highest first"
+
+
 def test_many_numbers_sort_and_another_task_can_be_chosen(show: Any, many_page: Path) -> None:
     from selenium.webdriver.support.ui import Select
 
@@ -212,6 +253,42 @@ def test_many_numbers_sort_and_another_task_can_be_chosen(show: Any, many_page: 
     select = Select(browser.find_element("css selector", "#family-tcr-bench select"))
     select.select_by_visible_text("TCRBenchHTML")
     assert "TCRBenchHTML" in browser.find_element("css selector", "#family-tcr-bench caption").text
+    assert browser.get_log("browser") == []
+
+
+def test_published_values_are_explained_beside_any_number_of_models(show: Any, many_page: Path) -> None:
+    """By the mark that they have: a point, a dotted line or a bar."""
+    from selenium.webdriver.support.ui import Select
+
+    browser = show(many_page)
+    Select(browser.find_element("css selector", "#family-ifir select")).select_by_visible_text("IFIRFiQAInstFol")
+    seen = [
+        (path.get_attribute("fill"), path.get_attribute("stroke"), path.get_attribute("stroke-dasharray"))
+        for entry in browser.find_elements("css selector", ".legend li")
+        if entry.is_displayed() and "published values" in entry.text
+        for path in entry.find_elements("css selector", "path")
+    ]
+    grey = "#8a8f98"
+    assert set(seen) == {("none", grey, None), ("none", grey, "2 2"), (grey, None, None)}
+
+
+@pytest.mark.parametrize(("n_models", "faint"), [(10, False), (11, True)])
+def test_intervals_of_many_models_are_faint_until_pointed_at(
+    show: Any, n_models: int, faint: bool, tmp_path: Path
+) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    write_many(tmp_path, n_models, ("TCRBenchMixed",))
+    path = tmp_path / "report.html"
+    path.write_text(page(collect([tmp_path]), [], []), encoding="utf-8")
+    browser = show(path)
+    figure = browser.find_element("css selector", "#family-tcr-bench figure")
+    browser.execute_script("arguments[0].scrollIntoView({behavior: 'instant'})", figure)
+    bars = wait(lambda: figure.find_elements("css selector", ".errorbars"))
+    assert {float(bar.value_of_css_property("opacity")) < 0.2 for bar in bars} == {faint}
+    assert ("point at a model" in figure.text) == faint
+    ActionChains(browser).move_to_element(figure.find_elements("css selector", ".point")[-1]).perform()
+    wait(lambda: sum(float(bar.value_of_css_property("opacity")) == 1 for bar in bars) == (1 if faint else len(bars)))
     assert browser.get_log("browser") == []
 
 
@@ -242,6 +319,26 @@ def test_a_query_opens_by_keyboard_with_its_rankings_and_what_moved(show: Any, m
     assert "✓ target" in best.text
 
 
+def test_a_move_is_coloured_by_what_moved(show: Any, made_page: Path) -> None:
+    """Documents that the changed instruction excludes should move down, relevant ones up; others have no colour."""
+    from selenium.webdriver.support.ui import Select
+
+    browser = show(made_page)
+    Select(browser.find_element("css selector", "#queries select")).select_by_visible_text("FollowIRSample")
+    browser.execute_script("document.querySelectorAll('.items > details').forEach((one) => { one.open = true; })")
+    wait(lambda: browser.find_elements("css selector", ".items .rankings"))
+    script = """
+        return [...document.querySelectorAll('.items .move')].map((one) => [
+            one.textContent, one.parentElement.querySelector('.what')?.textContent ?? '', one.className])"""
+    seen = set()
+    for text, what, look in browser.execute_script(script):
+        up = text.startswith(("▲", "was not"))
+        tones = {"✓ relevant": "good" if up else "bad", "✕ excluded": "bad" if up else "good"}
+        assert look.split()[1:] == ([tones[what]] if what and "same" not in text else []), (text, what)
+        seen.add((what, text[0]))
+    assert {("✕ excluded", "▲"), ("✕ excluded", "▼"), ("✓ relevant", "▲"), ("", "▲"), ("", "▼")} <= seen
+
+
 def test_no_page_scrolls_sideways(show: Any, made_page: Path, hostile_page: Path) -> None:
     for path, width in ((made_page, 390), (hostile_page, 390), (hostile_page, 1280)):
         browser = show(path, width)
@@ -249,6 +346,30 @@ def test_no_page_scrolls_sideways(show: Any, made_page: Path, hostile_page: Path
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width, path
     script = "return [...document.querySelectorAll('.box')].some((box) => box.scrollWidth > box.clientWidth)"
     assert browser.execute_script(script)  # wide tables scroll inside their own box
+
+
+def test_on_paper_every_figure_is_drawn_and_no_table_is_cut(show: Any, made_page: Path) -> None:
+    """Seen as the browser begins to lay out the sheets, and again when the page is back on the screen."""
+    state = """() => ({
+        plots: [...document.querySelectorAll('.plot')].map((one) => one.querySelector('.main-svg')?.clientWidth),
+        rooms: [...document.querySelectorAll('.plot')].map((one) => one.clientWidth),
+        right: Math.max(...[...document.querySelectorAll('table, .main-svg')].map(
+            (one) => one.getBoundingClientRect().right)),
+        closed: document.querySelectorAll('details.glossary:not([open])').length,
+        paper: getComputedStyle(document.body).backgroundColor})"""
+    browser = show(made_page, dark=True)
+    before = browser.execute_script(f"return ({state})()")
+    assert None in before["plots"]  # only those in sight
+    browser.execute_script(f"window.addEventListener('beforeprint', () => {{ window.printed = ({state})(); }})")
+    browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
+    printed = browser.execute_script("return window.printed")
+    assert printed["plots"] == printed["rooms"]
+    assert printed["right"] <= 277 / 25.4 * 96  # A4 on its side without its margins, in CSS pixels
+    assert (printed["closed"], printed["paper"]) == (0, "rgb(255, 255, 255)")
+    after = browser.execute_script(f"return ({state})()")
+    assert after["plots"] == after["rooms"] == before["rooms"]
+    assert (after["closed"], after["paper"], after["right"]) == (before["closed"], before["paper"], before["right"])
+    assert browser.get_log("browser") == []
 
 
 def test_dark_is_dark_in_tables_and_figures(show: Any, made_page: Path) -> None:

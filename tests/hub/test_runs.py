@@ -87,10 +87,31 @@ def test_each_subset_split_and_variant_has_a_file_of_its_own(tmp_path: Path) -> 
     ]
 
 
+def test_queries_without_a_document_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """trec_eval's own parser finds only the others in the file."""
+    saved(tmp_path / "p", {"q1": {"a": 1.0}, "q2": {}, "q3": {}}, "Some")
+    saved(tmp_path / "p", {"q1": {"a": 1.0}}, "All")
+    assert main(["runs", "export", str(tmp_path / "p"), "--out", str(tmp_path / "out")]) == 0
+    every, some = sorted((tmp_path / "out").glob("*.run"))
+    with some.open(encoding="utf-8") as file:
+        assert list(pytrec_eval.parse_run(file)) == ["q1"]
+    told = "  queries without any document: 2, not in the file; `trec_eval -c` counts them as 0"
+    assert capsys.readouterr().out.splitlines() == [f"written: {every}", f"written: {some}", told]
+
+
+def test_a_model_without_a_revision_is_written_as_mteb_does(tmp_path: Path) -> None:
+    path = saved(tmp_path / "p" / "someone__some-model" / "None" / "variant", {"q": {"d": 1.0}})
+    path.write_text(path.read_text().replace('"abc"', "null"))
+    (written,) = export_runs(tmp_path / "p", tmp_path / "out")
+    assert written.name == "someone__some-model__no_revision_available__variant.T.run"
+
+
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 
 
-@given(run=st.dictionaries(ids, st.dictionaries(ids, st.floats(-1e6, 1e6), min_size=1, max_size=5), max_size=4))
+@given(
+    run=st.dictionaries(ids, st.dictionaries(ids, st.floats(-1e6, 1e6), min_size=1, max_size=5), min_size=1, max_size=4)
+)
 def test_what_is_written_reads_back(run: dict[str, dict[str, float]], tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("runs")
     saved(folder, run)
@@ -125,6 +146,9 @@ def test_what_is_written_reads_back(run: dict[str, dict[str, float]], tmp_path_f
         (json.dumps({"mteb_model_meta": META, "default": {"test": {"q": {"a b": 1.0, "a%20b": 2.0}}}}), "alike"),
         (json.dumps({"mteb_model_meta": META, "default": {"test": {"q 1": {"a": 1.0}, "q%201": {"a": 2.0}}}}), "alike"),
         (json.dumps({"mteb_model_meta": META, "default": {"test": {"q": 5}}}), "default"),
+        (json.dumps({"mteb_model_meta": META, "default": {"test": {"q": {}, "r": {}}}}), "none of its 2 queries"),
+        (json.dumps({"mteb_model_meta": META, "default": {"test": {}}}), "none of its 0 queries"),
+        (json.dumps({"mteb_model_meta": META | {"model_name": None}, "default": {"test": {}}}), "names no model"),
     ],
 )
 def test_a_damaged_file_is_named(content: str, told: str, tmp_path: Path) -> None:
@@ -138,6 +162,13 @@ def test_a_damaged_file_is_named(content: str, told: str, tmp_path: Path) -> Non
 def test_a_folder_without_predictions_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="--prediction-folder"):
         export_runs(tmp_path, tmp_path / "out")
+
+
+def test_the_help_tells_what_becomes_of_blanks_and_ties(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["runs", "export", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert all(words in told for words in ("(%20, %25)", ".ids.json", "equal score", "trec_eval -c"))
 
 
 def test_two_runs_of_one_name_are_refused(tmp_path: Path) -> None:

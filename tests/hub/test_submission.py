@@ -109,7 +109,7 @@ FAULTS: dict[str, tuple[Spoil, str]] = {
     "too large": (written("TCRSample.json", " " * (10 * 2**20 + 1)), "larger than 10 MB"),
     # model
     "no record": (removed("model_meta.json"), "model_meta.json: is missing"),
-    "damaged record": (written("model_meta.json", "{"), "model_meta.json: cannot be read"),
+    "damaged record": (written("model_meta.json", "{"), "model_meta.json: is no readable record of a model"),
     "nameless": (meta(name=None), "names no model"),
     "other name": (meta(name="mteb/baseline-bm25s"), "is of mteb/baseline-bm25s, but lies in sentence-transformers__"),
     "local name": (meta(name="local/mine"), "local/mine is a local name"),
@@ -122,8 +122,10 @@ FAULTS: dict[str, tuple[Spoil, str]] = {
     "two revisions": (copied(PLACE, f"{MODEL}/second"), "TCRSample has results of several revisions"),
     "the same under two models": (copied(MODEL, "results/a__b"), "has the very scores of"),
     # a result file
-    "damaged": (written("TCRSample.json", "{"), "TCRSample.json: cannot be read"),
-    "no result": (written("TCRSample.json", "{}"), "TCRSample.json: cannot be read"),
+    "damaged": (written("TCRSample.json", "{"), "TCRSample.json: is no readable result of mteb"),
+    "no result": (written("TCRSample.json", "{}"), "TCRSample.json: is no readable result of mteb"),
+    "a list": (written("TCRSample.json", "[]"), "is no readable result of mteb: its JSON is no object"),
+    "a folder": (moved("predictions", f"{PLACE}/Folder.json"), "Folder.json: is no readable result of mteb: Is a dir"),
     "unknown task": (changed("TCRSample.json", lambda d: d.update(task_name="Nonesuch")), "has a task 'Nonesuch'"),
     "no mteb version": (result(mteb_version=None), "its mteb version is None"),
     "old mteb": (result(mteb_version="1.38.0"), "made with mteb 1.38.0"),
@@ -134,7 +136,10 @@ FAULTS: dict[str, tuple[Spoil, str]] = {
     "missing subset": (scores(hf_subset="french"), "split 'test' lacks default"),
     "other languages": (scores(languages=["fra-Latn"]), "has languages ['fra-Latn']"),
     # scores
-    "no main score": (changed("TCRSample.json", lambda d: d["scores"]["test"][0].pop("main_score")), "cannot be read"),
+    "no main score": (
+        changed("TCRSample.json", lambda d: d["scores"]["test"][0].pop("main_score")),
+        "'main_score' should be in scores",
+    ),
     "main score null": (scores(main_score=None), "main_score is None"),
     "main score text": (scores(main_score="0.3"), "main_score is '0.3'"),
     "main score not finite": (scores(main_score=float("nan")), "not finite: main_score"),
@@ -148,6 +153,10 @@ FAULTS: dict[str, tuple[Spoil, str]] = {
     "p-MRR times 100": (changed("FollowIRSample.json", hundredfold), "store it as computed, -1..1"),
     "recall times 100": (scores(recall_at_5=46.7), "recall_at_5 is 46.7"),
     "InstFol times 100": (scores("IFIRSample", level_1_instfol_at_20=10.3), "level_1_instfol_at_20 is 10.3"),
+    "score as text": (scores(recall_at_5="0.5"), "no number: recall_at_5 is '0.5'"),
+    "score null": (scores("FollowIRSample", **{"p-MRR": None}), "no number: p-MRR is None"),
+    "score true": (scores("FollowIRSample", og={"map_at_5": True}), "no number: og.map_at_5 is True"),
+    "reversed interval": (scores(ds_at_1_low=0.9, ds_at_1_high=0.1), "ds_at_1_low is above ds_at_1_high"),
     "negative share": (scores(tied_top_share=-0.5), "tied_top_share is -0.5"),
     # several runs
     "subset twice": (changed("TCRSample.json", twice), "stands in it 2 times: several runs in one file"),
@@ -167,6 +176,7 @@ FAULTS: dict[str, tuple[Spoil, str]] = {
     ),
     # our record
     "no provenance": (scores(mteb_beyond=None), "no record of metric version"),
+    "provenance of another kind": (scores(mteb_beyond="x"), "no record of metric version"),
     "stale": (record(metric_version=1), "stale, of metric version 1"),
 }  # fmt: skip
 
@@ -176,6 +186,15 @@ def test_each_fault_is_found_by_itself(results: Path, fault: str) -> None:
     spoil, told = FAULTS[fault]
     spoil(results)
     assert any(told in line for line in must(results)), must(results)
+
+
+def test_a_fault_is_told_on_one_line_and_once(results: Path) -> None:
+    changed("TCRSample.json", lambda data: data["scores"]["test"][0].update(hf_subset=None))(results)
+    changed("IFIRSample.json", lambda data: (data.pop("scores"), data.pop("task_name")))(results)
+    found = must(results)
+    assert [line.partition(":")[0] for line in found] == ["IFIRSample.json", "TCRSample.json"]
+    assert "scores: Field required" in found[0]
+    assert not any("\n" in line for line in found)
 
 
 def test_results_without_a_fault_pass_and_what_cannot_be_helped_is_told(
