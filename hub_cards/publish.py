@@ -28,19 +28,31 @@ def add_publish_commands(action: Any) -> None:
 
 def _publish(args: argparse.Namespace) -> int:
     import logging
-    import tempfile
 
     import datasets
 
-    from hub_cards.publish_build import build
-    from hub_cards.publish_send import check_access, check_names, send
-    from tcr_tasks.builder.output import completed
+    from hub_cards.publish_send import check_names
 
     if args.out is not None and not args.dry_run:
         raise ValueError("--out names the folder of a dry run; add --dry-run, or leave it out")
     check_names(args.repo, args.revision)
     datasets.disable_progress_bars()
-    logging.getLogger("evaluators.plugin.task").setLevel(logging.ERROR)  # its notes are told once, at the end
+    notes = logging.getLogger("evaluators.plugin.task")
+    level = notes.level
+    notes.setLevel(logging.ERROR)  # they are told once, at the end
+    try:
+        return _build_and_send(args)
+    finally:
+        notes.setLevel(level)
+
+
+def _build_and_send(args: argparse.Namespace) -> int:
+    import tempfile
+
+    from hub_cards.publish_build import build
+    from hub_cards.publish_send import check_access, send
+    from tcr_tasks.builder.output import completed
+
     if args.dry_run:
         place = Path(args.out or args.repo.split("/")[1])
         with completed(place) as folder:

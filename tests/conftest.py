@@ -7,17 +7,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from demo_run import DEMO_WIDTH, DemoRun
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Each worker, and each process that it starts, has one core; torch would otherwise take all of them for itself.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-DEMO_WIDTH = "150"
 # Put before everything else on a child's path: it forbids and records every connection beyond this machine.
 SITE_CUSTOMIZE = """
 import os, socket
@@ -87,15 +86,6 @@ def tables_printed_once(printed_tables: Callable[..., str], monkeypatch: pytest.
         return printed_tables(table, *fmt) if isinstance(table.csv, str) else print_anew(table, *fmt)
 
     monkeypatch.setattr(Table, "text", text)
-
-
-@dataclass(frozen=True)
-class DemoRun:
-    """What a run of ``mteb-beyond demo`` left behind."""
-
-    folder: Path
-    output: str
-    connections: list[str]
 
 
 def run_demo(folder: Path) -> DemoRun:

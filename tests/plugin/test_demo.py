@@ -11,7 +11,7 @@ from typing import Any
 import mteb
 import pyarrow.parquet as pq
 import pytest
-from conftest import DEMO_WIDTH, DemoRun
+from demo_run import DEMO_WIDTH, DemoRun
 from huggingface_hub import ModelCardData
 from mteb.cache import ResultCache
 from mteb.results import TaskResult

@@ -46,7 +46,7 @@ def test_what_is_loaded(real: Path) -> None:
     (note,) = data.notes
     assert note.startswith("4 questions")
     assert "over 17 tables" in note
-    assert "subset" in note
+    assert "these are other data" in note
     # As in the whole set: a target inside its group, no two questions with one target, groups of 3 to 8.
     questions = data.side["questions"]
     assert len({q.target for q in questions}) == 4
@@ -68,7 +68,7 @@ def test_the_diagnostic_subset(real: Path) -> None:
     assert questions
     assert {q.type for q in questions} == {"EM"}
     assert set(data.corpus["id"]) == {table for q in questions for table in q.group}
-    assert "of another edition" in data.notes[0] or "subset" in data.notes[0]
+    assert "these are other data" in data.notes[0]
 
 
 def test_csv_texts_are_the_files_as_pandas_prints_them(real: Path) -> None:
