@@ -10,12 +10,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from evaluators.plugin.results import read_provenance
+from evaluators.plugin.results import PER_QUERY, PREDICTIONS, read_provenance
 from evaluators.plugin.running import prediction_folder_of
 from hub_cards.results import Result
 
-SUFFIX = "_predictions.json"
-PER_QUERY = "_per_query.parquet"
 WRITTEN_BY = "`mteb-beyond run --prediction-folder DIR` writes them"
 
 
@@ -81,10 +79,10 @@ def saved_below(folder: Path) -> list[Saved]:
     Raises:
         FileNotFoundError: if there are none.
     """
-    found = sorted(folder.rglob(f"*{SUFFIX}")) if folder.is_dir() else []
+    found = sorted(folder.rglob(f"*{PREDICTIONS}")) if folder.is_dir() else []
     if not found:
-        raise FileNotFoundError(f"no <task>{SUFFIX} at or below {folder}; {WRITTEN_BY}")
-    return [Saved(path, path.name.removesuffix(SUFFIX)) for path in found]
+        raise FileNotFoundError(f"no <task>{PREDICTIONS} at or below {folder}; {WRITTEN_BY}")
+    return [Saved(path, path.name.removesuffix(PREDICTIONS)) for path in found]
 
 
 def saved_for(result: Result, bases: Iterable[Path]) -> Saved | None:
@@ -100,7 +98,7 @@ def saved_for(result: Result, bases: Iterable[Path]) -> Saved | None:
     for base in bases:
         own = [] if result.meta is None else [prediction_folder_of(base, result.meta)]
         for place in (*own, base):
-            saved = Saved(place / f"{task}{SUFFIX}", task)
+            saved = Saved(place / f"{task}{PREDICTIONS}", task)
             if _is_file(saved.path) and (place != base or made_by(result, saved.content()["mteb_model_meta"])):
                 return saved
     return None

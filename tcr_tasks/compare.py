@@ -23,10 +23,9 @@ from evaluators.metrics.bootstrap import (
 )
 from evaluators.plugin.checks import shown
 from evaluators.plugin.predictions import read_predictions
-from evaluators.plugin.results import SUBSET, read_provenance
+from evaluators.plugin.results import PER_QUERY, PREDICTIONS, SUBSET, read_provenance
 from evaluators.plugin.task import SPLIT
 
-_SUFFIX = "_per_query.parquet"
 _QUERY, _TARGET_HIT, _GROUP_HIT = "query-id", "recall_at_1", "gr_at_1"
 _NO_OUTCOMES = (
     f"its queries have no {_TARGET_HIT} and {_GROUP_HIT} of 0 or 1; only one target among siblings gives them"
@@ -81,21 +80,21 @@ def find_tables(place: Path, task: str | None = None) -> dict[str, Path]:
         ValueError: if there are several of one task, or the file is no such table.
     """
     if place.is_file():
-        name = place.name.removesuffix(_SUFFIX)
+        name = place.name.removesuffix(PER_QUERY)
         if name == place.name:
-            raise ValueError(f"{place} is no table of a task's scores per query (<task>{_SUFFIX}); {_WRITTEN_BY}")
+            raise ValueError(f"{place} is no table of a task's scores per query (<task>{PER_QUERY}); {_WRITTEN_BY}")
         if task not in (None, name):
             raise ValueError(f"{place} is a table of {name}, not of {task}")
         return {name: place}
     found: dict[str, list[Path]] = {}
-    for path in sorted(place.rglob(f"{task or '*'}{_SUFFIX}")):
-        found.setdefault(path.name.removesuffix(_SUFFIX), []).append(path)
+    for path in sorted(place.rglob(f"{task or '*'}{PER_QUERY}")):
+        found.setdefault(path.name.removesuffix(PER_QUERY), []).append(path)
     if not found:
-        raise FileNotFoundError(f"no {task or '<task>'}{_SUFFIX} at or below {place}; {_WRITTEN_BY}")
+        raise FileNotFoundError(f"no {task or '<task>'}{PER_QUERY} at or below {place}; {_WRITTEN_BY}")
     for name, paths in found.items():
         if len(paths) > 1 and any(map(_has_outcomes, paths)):
             listed = "\n  ".join(str(path.parent) for path in paths)
-            raise ValueError(f"{place} holds several runs' tables {name}{_SUFFIX}; name one of\n  {listed}")
+            raise ValueError(f"{place} holds several runs' tables {name}{PER_QUERY}; name one of\n  {listed}")
     return {name: paths[0] for name, paths in found.items()}
 
 
@@ -116,7 +115,7 @@ def read_tables(path: Path) -> tuple[dict[str, QueryTable], dict[str, str]]:
         ValueError: naming the file and the query, if it does not say on which data it was made, holds a query twice, or
             lacks some outcomes.
     """
-    task = path.name.removesuffix(_SUFFIX)
+    task = path.name.removesuffix(PER_QUERY)
     if not _has_outcomes(path):
         return {}, {task: _NO_OUTCOMES}
     provenance = read_provenance(path)
@@ -161,7 +160,7 @@ def _hits(path: Path, rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[floa
 
 
 def _model_name(folder: Path, task: str, subset: str | None) -> str:
-    predictions = folder / f"{task}_predictions.json"
+    predictions = folder / f"{task}{PREDICTIONS}"
     if not predictions.is_file():
         return "unknown model"
     return str(read_predictions(predictions, subset or "default", SPLIT).model["model_name"])
@@ -212,7 +211,7 @@ def add_compare_command(steps: Any) -> None:
         command.add_argument(
             f"run_{run.lower()}",
             metavar=f"RUN_{run}",
-            help=f"run {run}: the --prediction-folder of one model's run, or a table <task>{_SUFFIX} in it",
+            help=f"run {run}: the --prediction-folder of one model's run, or a table <task>{PER_QUERY} in it",
         )
     command.add_argument(
         "-t", "--task", metavar="TASK", help="compare on this task only (default: every TCR task that both runs have)"

@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 _PROVENANCE = "mteb_beyond"
+# What follows a task's name in the files that a run saves: mteb's rankings, and our table of scores per query.
+PREDICTIONS, PER_QUERY = "_predictions.json", "_per_query.parquet"
 # The column that names the subset, in tables of tasks that have several.
 SUBSET = "subset"
 

@@ -21,7 +21,14 @@ from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.first_stage import FirstStage, read_first_stage
 from evaluators.plugin.mteb_internals import is_cross_encoder, is_sparse_encoder
-from evaluators.plugin.results import SpecialScores, TaskOption, read_provenance, write_per_query
+from evaluators.plugin.results import (
+    PER_QUERY,
+    PREDICTIONS,
+    SpecialScores,
+    TaskOption,
+    read_provenance,
+    write_per_query,
+)
 from evaluators.plugin.sources import DATA_VARIABLE, Source, choose_source
 from evaluators.plugin.sparse import PickableEncoder
 
@@ -246,7 +253,7 @@ class BeyondTask(AbsTaskRetrieval):
     def _read_first_stage(self, path: str | Path, top_k: int) -> FirstStage:
         given = Path(path)
         file = self._predictions_below(given) if given.is_dir() else given
-        if file.name.endswith("_predictions.json") and file.name != self.prediction_file_name:
+        if file.name.endswith(PREDICTIONS) and file.name != self.prediction_file_name:
             raise ValueError(f"{file} holds the predictions of another task than {self.metadata.name}")
         return read_first_stage(file, "default", SPLIT, top_k)
 
@@ -354,7 +361,7 @@ class BeyondTask(AbsTaskRetrieval):
 
     def per_query_file(self, folder: str | Path) -> Path:
         """Where the table of scores per query lies in a prediction folder."""
-        return Path(folder) / f"{self.metadata.name}_per_query.parquet"
+        return Path(folder) / f"{self.metadata.name}{PER_QUERY}"
 
     def _check_run(self, run: Mapping[str, Mapping[str, float]], parts: RetrievalSplitData) -> None:
         """A ranking that lacks a query or holds unusable scores must not become a number."""

@@ -1,21 +1,36 @@
-"""Shared by the tests of what leaves the project: results of a model that mteb knows, made in seconds."""
+"""Shared by the tests of what leaves the project: a hub on this machine, and results of a model that mteb knows."""
 
 from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import mteb
 import pytest
 from fixed_ranking import FixedRanking
+from hub_server import Hub
+from publish_files import REPO, stand_in
 
 from evaluators.judge import FacetJudge
 from evaluators.plugin import evaluate
 from evaluators.plugin.models import MINILM
 from evaluators.plugin.registry import load_plugins
+from hub_cards.publish_build import Built, build
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    with stand_in(monkeypatch, tmp_path / "hub-cache") as hub:
+        yield hub
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """The FollowIR sample, ready to be sent."""
+    return build("FollowIRSample", tmp_path_factory.mktemp("built"), REPO)
 
 
 @pytest.fixture(scope="session")

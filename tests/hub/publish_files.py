@@ -14,6 +14,8 @@ from tenacity import wait_none
 
 from hub_cards import publish_send
 
+# Where the tests publish.
+REPO = "me/sample"
 TABLES = {
     "shops_T0": "city,staff\r\nGhent,3\r\nTurku,5\r\n",
     "shops_T1": "city\nGhent\n",

@@ -8,14 +8,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import mteb
 import pyarrow.parquet as pq
 import pytest
 from hub_server import TOKEN, Commit, File, Hub
-from publish_files import stand_in, write_ifir, write_tcr
+from publish_files import REPO, write_ifir, write_tcr
 
 from evaluators.cli import main
 from evaluators.plugin.sources import choose_source
@@ -24,21 +23,8 @@ from hub_cards.publish_build import Built, build
 from hub_cards.publish_send import send
 from ifir_tasks.tasks import IFIRNFCorpusInstFol
 
-REPO = "me/sample"
 UPLOADS = "^PUT /lfs/"
 COMMITS = "^POST /api/datasets/me/sample/commit/"
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
-    with stand_in(monkeypatch, tmp_path / "hub-cache") as hub:
-        yield hub
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """The FollowIR sample, ready to be sent."""
-    return build("FollowIRSample", tmp_path_factory.mktemp("built"), REPO)
 
 
 def n_parquet(built: Built) -> int:

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hub_server import TOKEN, Hub
-from publish_files import stand_in
+from publish_files import REPO
 
 from evaluators.cli import main
-from hub_cards.publish_build import Built, build
+from hub_cards.publish_build import Built
 from hub_cards.publish_send import check_names, send
-
-REPO = "me/sample"
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
-    with stand_in(monkeypatch, tmp_path / "hub-cache") as hub:
-        yield hub
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """The FollowIR sample, ready to be sent."""
-    return build("FollowIRSample", tmp_path_factory.mktemp("built"), REPO)
 
 
 @pytest.mark.parametrize("request_", ["GET /api/whoami", "POST /api/repos/create", "GET /api/datasets/me/sample/refs"])
