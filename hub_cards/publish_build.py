@@ -25,7 +25,7 @@ from hub_cards.cards.render import card, hub_configs
 from hub_cards.cards.statistics import LOCAL, Statistics, compute
 from hub_cards.model_card_measures import eval_ids
 from ifir_tasks import IFIRTask
-from tcr_tasks import TCRTask
+from tcr_tasks import BENCHMARK_TASKS, SAFE_TASK, TCRSample, TCRTask
 
 CARD = "README.md"
 EVAL = "eval.yaml"
@@ -78,8 +78,9 @@ def build(target: str, folder: Path, repository: str) -> Built:
         found = {reader.metadata.name: _statistics(reader, sources[0]) for reader in readers}
         text, title = card(family, files, found, repository, notes), family.title
     write_text(folder / CARD, text)
+    scorers = _scorers(readers)
     write_text(
-        folder / EVAL, evaluation_config(readers, title, [entry for task in readers for entry in eval_ids(task)])
+        folder / EVAL, evaluation_config(scorers, title, [entry for task in scorers for entry in eval_ids(task)])
     )
     told = [*map(_told, readers), *(f"  note: {note}" for note in notes)]
     sent = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
@@ -113,6 +114,14 @@ def _readers(sources: Sequence[BeyondTask], folder: Path) -> list[BeyondTask]:
     readers = [cls() for cls in classes]
     for reader in readers:
         reader.data_path = folder
+    return readers
+
+
+def _scorers(readers: list[BeyondTask]) -> list[BeyondTask]:
+    """The tasks that score what the readers have read."""
+    if isinstance(readers[0], TCRSample) and readers[0].current_revision() != TCRSample.metadata.revision:
+        # The sample's task reads any TCR directory, since it expects no sizes; such data are scored as TCR-Bench's.
+        return [cls() for cls in (*BENCHMARK_TASKS, SAFE_TASK) if not cls.setting.part]
     return readers
 
 

@@ -111,6 +111,8 @@ def test_tcr_of_the_authors_in_our_layout(tmp_path: Path) -> None:
         "TCRBenchCSV_default_test_ds_at_1",
     }
     assert not any("Diagnostic" in t["id"] for t in told["tasks"])
+    again = published(built.folder, tmp_path / "again")  # as a directory of one's own, which the sample's task reads
+    assert yaml.safe_load((again.folder / "eval.yaml").read_text())["tasks"] == told["tasks"]
     card = (built.folder / "README.md").read_text()
     assert "| `TCRBenchMixed` | `minger-hsxz/TCR-Bench-Open` at " in card
     assert "these are other data, and their scores are not comparable" in card
