@@ -12,11 +12,24 @@ LOCK = ".lock"
 
 
 def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
-    """Write a file, and the folders above it; a reader sees the whole file or none. Line ends stay as they are."""
+    """Write a file as a whole, and the folders above it. Line ends stay as they are."""
+    with unfinished(path) as part:
+        part.write_text(text, encoding=encoding, newline="")
+
+
+@contextmanager
+def unfinished(path: Path) -> Iterator[Path]:
+    """Where to write a file that takes its name, in folders made for it, at the end: a reader sees all of it or none.
+
+    After an error the earlier file is as it was.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text(text, encoding=encoding, newline="")
-    unfinished.replace(path)
+    part = path.with_name(path.name + ".part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 @contextmanager

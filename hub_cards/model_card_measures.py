@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,67 +10,8 @@ from typing import Any
 import mteb
 from mteb.abstasks import AbsTask
 
-from evaluators.plugin.task import BeyondTask
-
-_UNIT, _SIGNED, _INSTFOL = "0..1", "-1..1", "at most 1; 0: the instruction made no difference"
-_TYPES = {"EM": "exact match", "SF": "selective filtering", "SA": "selective aggregation"}
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A score that goes onto cards.
-
-    Attributes:
-        key: its name in result files, where its interval is ``<key>_low`` and ``<key>_high``.
-        name: how people call it.
-        scale: the range of the value in result files and in a model-index, in words.
-        chance: key of the score that a random ranking is expected to get, if there is one.
-        judged: whether a judge gave it.
-    """
-
-    key: str
-    name: str
-    scale: str = _UNIT
-    chance: str | None = None
-    judged: bool = False
-
-
-def _ifir(prefix: str, words: str) -> list[Measure]:
-    return [
-        Measure(f"{prefix}ndcg_at_20", f"nDCG@20{words}", chance=f"{prefix}chance_ndcg_at_20"),
-        Measure(f"{prefix}query_only_ndcg_at_20", f"nDCG@20 of the query without instruction{words}"),
-        Measure(f"{prefix}paper_ndcg_at_20", f"nDCG@20 as the authors compute it{words}"),
-        Measure(f"{prefix}instfol_at_20", f"InstFol@20{words}", _INSTFOL, judged=True),
-    ]
-
-
-def _siblings(prefix: str, words: str) -> list[Measure]:
-    chance = "chance_recall_at_1" if not prefix else None
-    return [
-        Measure(f"{prefix}recall_at_1", f"R@1{words}", chance=chance),
-        Measure(f"{prefix}gr_at_1", f"GR@1{words}"),
-        Measure(f"{prefix}ds_at_1", f"DS@1{words}", chance=f"{prefix}chance_ds_at_1"),
-    ]
-
-
-# By the main score of our tasks, whose families each have one of their own.
-_MEASURES: Mapping[str, tuple[Measure, ...]] = {
-    "ndcg_at_20": (
-        *_ifir("", ""),
-        Measure("paper_instfol_at_20", "InstFol@20 with the paper's maximum of 3", _INSTFOL, judged=True),
-        *(m for level in (1, 2, 3) for m in _ifir(f"level_{level}_", f", level {level}")),
-    ),
-    "p-MRR": (
-        Measure("p-MRR", "p-MRR", f"{_SIGNED}; positive: excluded documents move down"),
-        Measure("followir_score", "FollowIR score", chance="chance_followir_score"),
-        Measure("followir_score_changed_qrels", "FollowIR score against the changed judgements"),
-    ),
-    "recall_at_1": (
-        *_siblings("", ""),
-        *(m for key, words in _TYPES.items() for m in _siblings(f"{key}_", f", {words} ({key})")),
-    ),
-    "robustness_at_10": (Measure("robustness_at_10", "Robustness@10"),),
-}
+from hub_cards.measures import MEASURES, OTHER, OWN, Measure, benchmark_of, scale_of
+from hub_cards.values import chance_of, value_of
 
 
 @cache
@@ -84,12 +24,12 @@ def known_task(name: str) -> AbsTask | None:
 
 
 def measures(task: AbsTask) -> tuple[Measure, ...]:
-    """What cards show of a task: the family's measures, or the main score of a task that is mteb's own."""
+    """What cards show of a task: its benchmark's measures, or the main score of a task of no benchmark of ours."""
+    benchmark = benchmark_of(type(task))
+    if benchmark != OTHER:
+        return tuple(m for m in MEASURES[benchmark] if m.on_card)
     main = str(task.metadata.main_score)
-    if isinstance(task, BeyondTask):
-        return _MEASURES.get(main, (Measure(main, main),))
-    # mteb's tasks score 0..1, but for p-MRR.
-    return (Measure(main, main, _SIGNED if main == "p-MRR" else _UNIT),)
+    return (Measure(main, main, "the main score", scale=scale_of(main) or OWN, name=main),)
 
 
 def eval_ids(task: AbsTask) -> list[tuple[str, str, str]]:
@@ -128,9 +68,14 @@ class Scored:
     chance: float | None
 
     @property
+    def scale(self) -> str:
+        """The range of the value, and how to read it."""
+        return "; ".join(filter(None, (self.measure.scale, self.measure.meaning)))
+
+    @property
     def words(self) -> str:
         """Name, scale, interval and chance level."""
-        parts = [f"{self.measure.name} ({self.measure.scale})"]
+        parts = [f"{self.measure.name} ({self.scale})"]
         if self.low is not None and self.high is not None:
             parts.append(f"95 % interval {self.low:.3f} to {self.high:.3f}")
         if self.chance is not None:
@@ -147,12 +92,4 @@ def scored(task: AbsTask, block: Mapping[str, Any]) -> list[Scored]:
     """
     main = task.metadata.main_score
     chosen = sorted((m for m in measures(task) if m.key in block), key=lambda m: m.key != main)
-    return [
-        Scored(m, block[m.key], block.get(f"{m.key}_low"), block.get(f"{m.key}_high"), block.get(m.chance or ""))
-        for m in chosen
-    ]
-
-
-def is_number(value: Any) -> bool:
-    """Whether a score is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return [Scored(m, block[m.key], *value_of(block, m.key)[1:], chance_of(block, m.key)) for m in chosen]

@@ -111,7 +111,7 @@ def _run_args(result: Result, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _metric_args(score: Scored, record: Mapping[str, Any]) -> dict[str, Any]:
-    args: dict[str, Any] = {"scale": score.measure.scale}
+    args: dict[str, Any] = {"scale": score.scale}
     if score.low is not None and score.high is not None:
         args["confidence_interval"] = {"level": 0.95, "low": score.low, "high": score.high}
     if score.chance is not None:

@@ -10,11 +10,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from evaluators.plugin.results import PER_QUERY, PREDICTIONS, read_provenance
+from evaluators.plugin.results import PER_QUERY, PREDICTIONS, SAVED_BY, read_provenance
 from evaluators.plugin.running import prediction_folder_of
 from hub_cards.results import Result
-
-WRITTEN_BY = "`mteb-beyond run --prediction-folder DIR` writes them"
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def saved_below(folder: Path) -> list[Saved]:
     """
     found = sorted(folder.rglob(f"*{PREDICTIONS}")) if folder.is_dir() else []
     if not found:
-        raise FileNotFoundError(f"no <task>{PREDICTIONS} at or below {folder}; {WRITTEN_BY}")
+        raise FileNotFoundError(f"no <task>{PREDICTIONS} at or below {folder}; {SAVED_BY}")
     return [Saved(path, path.name.removesuffix(PREDICTIONS)) for path in found]
 
 

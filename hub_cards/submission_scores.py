@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,20 +16,24 @@ from packaging.version import InvalidVersion, Version
 
 from evaluators.plugin.judged import JudgedTask
 from evaluators.plugin.task import RECORD_KEY, BeyondTask
-from hub_cards.model_card_measures import is_number, known_task, measures
+from hub_cards.measures import AT_MOST_1, BOUNDS, LIMITS, SIGNED, UNIT, scale_of
+from hub_cards.model_card_measures import known_task, measures
 from hub_cards.results import read_task_result, variant_words
+from hub_cards.values import number
 
 OLDEST_MTEB = Version("2.0.0")
 LARGEST_FILE = 10 * 2**20
 _RUN_AGAIN = "run the model on it again with `mteb-beyond run`"
-_UNIT_SCORE = re.compile(
-    r"(.*_)?(ndcg|map|recall|precision|mrr|hit_rate|group_hit|gr|ds|robustness)_at_\d+(_low|_high)?"
-    r"|(.*_)?accuracy|(chance_)?followir_score.*|.*_share"
-)
-_INSTFOL = re.compile(r"(.*_)?instfol_at_\d+")
 # mteb's areas under the abstention curve, undefined where all queries score alike.
 _UNDEFINED_IN_MTEB = "nauc_"
 _TOLERANCE = 1e-6
+# mteb rounds some scores to five digits, and no bound of their intervals.
+_ROUNDED = 1e-5
+_OFF_SCALE = {
+    SIGNED: "as in tables that show it times 100; mteb's own p-MRR tasks, as ours, store it as computed, -1..1",
+    AT_MOST_1: "while result files have it as a share, at most 1",
+    UNIT: "while result files have it on the scale 0..1",
+}
 
 
 @dataclass(frozen=True)
@@ -153,37 +156,41 @@ def _repeated_subsets(path: Path, result: TaskResult) -> Iterator[Finding]:
 def _block_findings(path: Path, where: str, block: Mapping[str, Any], task: AbsTask | None) -> Iterator[Finding]:
     undefined: list[str] = []
     unusable: list[str] = []
-    off_scale: list[str] = []
+    off_scale: dict[str, str] = {}
     no_numbers: list[str] = []
-    names = {f"{m.key}{end}" for m in (measures(task) if task else ()) for end in ("", "_low", "_high")}
-    for key, value in _values(block):
+    names = {f"{m.key}{end}" for m in (measures(task) if task else ()) for end in ("", *BOUNDS)}
+    values = dict(_values(block))
+    for key, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             name = key.split(".")[-1]
-            if key != "main_score" and (name in names or _UNIT_SCORE.fullmatch(name) or _INSTFOL.fullmatch(name)):
+            if key != "main_score" and (name in names or scale_of(name)):
                 no_numbers.append(f"{key} is {value!r}")
         elif not math.isfinite(value):
             (undefined if key.split(".")[-1].startswith(_UNDEFINED_IN_MTEB) else unusable).append(key)
         elif (problem := _scale_problem(key, value, task)) is not None:
-            off_scale.append(problem)
+            off_scale[key] = problem
     if off_scale:
         more = f" (and {len(off_scale) - 1} more scores like it)" if len(off_scale) > 1 else ""
-        yield Finding(path, f"{where}: {off_scale[0]}{more}", "put every score of the file on mteb's scale")
+        yield Finding(
+            path, f"{where}: {next(iter(off_scale.values()))}{more}", "put every score of the file on mteb's scale"
+        )
     if no_numbers:
         yield Finding(path, f"{where}: no number: {_shortened(no_numbers)}", _RUN_AGAIN)
-    for low, high in _reversed_intervals(block):
-        yield Finding(path, f"{where}: {low} is above {high}", _RUN_AGAIN)
+    intervals = [problem for key, problem in _interval_problems(values) if key not in off_scale]
+    if intervals:
+        yield Finding(path, f"{where}: {_shortened(intervals)}", _RUN_AGAIN)
     if unusable:
         yield Finding(path, f"{where}: not finite: {_shortened(unusable)}", _RUN_AGAIN)
     if undefined:
         yield Finding(path, f"{where}: some {_UNDEFINED_IN_MTEB}... are not finite; mteb writes them so")
     main = block.get("main_score")
-    if not (is_number(main) or isinstance(main, float)):
+    if isinstance(main, bool) or not isinstance(main, int | float):
         yield Finding(path, f"{where}: main_score is {main!r}", _RUN_AGAIN)
     elif task is not None:
         name = task.metadata.main_score
         if name not in block:
             yield Finding(path, f"{where}: the score {name!r}, which is the main score, is missing", _RUN_AGAIN)
-        elif is_number(main) and is_number(block[name]) and abs(block[name] - main) > _TOLERANCE:
+        elif number(main) is not None and number(block[name]) is not None and abs(block[name] - main) > _TOLERANCE:
             yield Finding(
                 path, f"{where}: main_score is {main:g}, but {name} is {block[name]:g}", "correct it, or run again"
             )
@@ -199,30 +206,30 @@ def _values(scores: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{key}", value
 
 
-def _reversed_intervals(block: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for low in block:
-        high = f"{low.removesuffix('_low')}_high"
-        if low.endswith("_low") and is_number(block[low]) and is_number(block.get(high)) and block[low] > block[high]:
-            yield low, high
+def _interval_problems(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Scores with what is wrong with their intervals: a score has both bounds or none, and lies between them."""
+    for key in dict.fromkeys(name.removesuffix(end) for name in values for end in BOUNDS if name.endswith(end)):
+        names = (key, *(f"{key}{end}" for end in BOUNDS))
+        value, low, high = (number(values.get(name)) for name in names)
+        if lacking := [name for name in names if name not in values]:
+            there = [name for name in names if name in values]
+            yield key, f"{' and '.join(there)} without {' and '.join(lacking)}"
+        elif value is None or low is None or high is None:  # told as no number
+            continue
+        elif low > high:
+            yield key, f"{key}_low is above {key}_high"
+        elif not low - _ROUNDED <= value <= high + _ROUNDED:
+            yield key, f"{key} is {value:g}, outside its interval from {low:g} to {high:g}"
 
 
 def _scale_problem(key: str, value: float, task: AbsTask | None) -> str | None:
     """What is wrong with a score's size; ``None`` if nothing is, or its range is not known."""
-    name = key.split(".")[-1]
-    if name == "main_score" and task is not None:
-        name = str(task.metadata.main_score)
-    if name == "p-MRR":
-        if abs(value) > 1 + _TOLERANCE:
-            return (
-                f"{key} is {value:g}, as in tables that show it times 100; mteb's own p-MRR tasks, as ours, store it "
-                "as computed, -1..1"
-            )
-    elif _INSTFOL.fullmatch(name):
-        if value > 1 + _TOLERANCE:
-            return f"{key} is {value:g}; result files have it as a share, at most 1"
-    elif _UNIT_SCORE.fullmatch(name) and not -_TOLERANCE <= value <= 1 + _TOLERANCE:
-        return f"{key} is {value:g}; result files have it on the scale 0..1"
-    return None
+    scale = scale_of(str(task.metadata.main_score) if task is not None and key == "main_score" else key)
+    if scale is None:
+        return None
+    low, high = LIMITS[scale]
+    fits = low - _TOLERANCE <= value <= high + _TOLERANCE
+    return None if fits else f"{key} is {value:g}, {_OFF_SCALE[scale]}"
 
 
 def _shortened(names: Sequence[str], most: int = 5) -> str:

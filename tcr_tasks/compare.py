@@ -23,14 +23,13 @@ from evaluators.metrics.bootstrap import (
 )
 from evaluators.plugin.checks import shown
 from evaluators.plugin.predictions import read_predictions
-from evaluators.plugin.results import PER_QUERY, PREDICTIONS, SUBSET, read_provenance
+from evaluators.plugin.results import PER_QUERY, PREDICTIONS, SAVED_BY, SUBSET, read_provenance
 from evaluators.plugin.task import SPLIT
 
 _QUERY, _TARGET_HIT, _GROUP_HIT = "query-id", "recall_at_1", "gr_at_1"
 _NO_OUTCOMES = (
     f"its queries have no {_TARGET_HIT} and {_GROUP_HIT} of 0 or 1; only one target among siblings gives them"
 )
-_WRITTEN_BY = "`mteb-beyond run --prediction-folder DIR` writes it"
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def find_tables(place: Path, task: str | None = None) -> dict[str, Path]:
     if place.is_file():
         name = place.name.removesuffix(PER_QUERY)
         if name == place.name:
-            raise ValueError(f"{place} is no table of a task's scores per query (<task>{PER_QUERY}); {_WRITTEN_BY}")
+            raise ValueError(f"{place} is no table of a task's scores per query (<task>{PER_QUERY}); {SAVED_BY}")
         if task not in (None, name):
             raise ValueError(f"{place} is a table of {name}, not of {task}")
         return {name: place}
@@ -90,7 +89,7 @@ def find_tables(place: Path, task: str | None = None) -> dict[str, Path]:
     for path in sorted(place.rglob(f"{task or '*'}{PER_QUERY}")):
         found.setdefault(path.name.removesuffix(PER_QUERY), []).append(path)
     if not found:
-        raise FileNotFoundError(f"no {task or '<task>'}{PER_QUERY} at or below {place}; {_WRITTEN_BY}")
+        raise FileNotFoundError(f"no {task or '<task>'}{PER_QUERY} at or below {place}; {SAVED_BY}")
     for name, paths in found.items():
         if len(paths) > 1 and any(map(_has_outcomes, paths)):
             listed = "\n  ".join(str(path.parent) for path in paths)
@@ -120,7 +119,7 @@ def read_tables(path: Path) -> tuple[dict[str, QueryTable], dict[str, str]]:
         return {}, {task: _NO_OUTCOMES}
     provenance = read_provenance(path)
     if not isinstance(provenance.get("revision"), str):
-        raise ValueError(f"{path} does not say on which data it was made; run the model again: {_WRITTEN_BY}")
+        raise ValueError(f"{path} does not say on which data it was made; run the model again: {SAVED_BY}")
     parts: dict[str | None, list[dict[str, Any]]] = {}
     for row in pq.read_table(path).to_pylist():
         parts.setdefault(row.get(SUBSET), []).append(row)

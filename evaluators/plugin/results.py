@@ -12,9 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from evaluators.files import unfinished
+
 _PROVENANCE = "mteb_beyond"
 # What follows a task's name in the files that a run saves: mteb's rankings, and our table of scores per query.
 PREDICTIONS, PER_QUERY = "_predictions.json", "_per_query.parquet"
+SAVED_BY = "`mteb-beyond run --prediction-folder DIR` saves rankings and scores per query"
 # The column that names the subset, in tables of tasks that have several.
 SUBSET = "subset"
 
@@ -71,7 +74,6 @@ def write_per_query(
     ``provenance`` goes into the file's schema metadata. With a ``subset`` of a task that has several, its rows name it
     in the column ``subset`` and join those of the other subsets, where these are of the same provenance.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     columns: list[str] = list(dict.fromkeys(name for row in rows.values() for name in row))
     values: dict[str, Sequence[Any]] = {} if subset is None else {SUBSET: [subset] * len(rows)}
     values["query-id"] = list(rows)
@@ -82,7 +84,8 @@ def write_per_query(
         earlier = pq.read_table(path)
         others = earlier.filter(pc.not_equal(earlier[SUBSET], subset))
         table = pa.concat_tables([others, table], promote_options="permissive")
-    pq.write_table(table.replace_schema_metadata({_PROVENANCE: json.dumps(provenance)}), path)
+    with unfinished(path) as part:
+        pq.write_table(table.replace_schema_metadata({_PROVENANCE: json.dumps(provenance)}), part)
 
 
 def read_provenance(path: Path) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from followir_tasks import SUBSET_TASKS as FOLLOWIR_TASKS
 from followir_tasks import FollowIRSample, InstructIRRobustness
 from followir_tasks.sample_build import CARD as FOLLOWIR_CARD
 from hub_cards.cards.columns import INSTRUCTIR
+from hub_cards.measures import MEASURES
 from ifir_tasks import SUBSET_TASKS as IFIR_TASKS
 from ifir_tasks import IFIRSample
 from ifir_tasks.sample_build import CARD as IFIR_CARD
@@ -82,6 +83,10 @@ def _sample(name: str, task: type[BeyondTask], card: Card, files: dict[str, str]
     return Family(name, card.title, (task,), card.license, files, tags=tuple(card.tags), sample=card, **more)
 
 
+def _named(benchmark: str, *keys: str) -> dict[str, str]:
+    return {m.key: m.name for m in MEASURES[benchmark] if m.key in keys}
+
+
 def _ifir_files() -> dict[str, str]:
     files: dict[str, str] = {}
     for task in IFIR_TASKS:
@@ -104,7 +109,7 @@ FAMILIES: tuple[Family, ...] = (
         IFIRSample,
         IFIR_CARD,
         parquet_files("instruction", "facets", "base_queries"),
-        measured={"ndcg_at_20": "nDCG@20"},
+        measured=_named("IFIR", "ndcg_at_20"),
     ),
     Family(
         "followir",
@@ -119,7 +124,7 @@ FAMILIES: tuple[Family, ...] = (
         FollowIRSample,
         FOLLOWIR_CARD,
         parquet_files("instruction", "top_ranked", "qrel_diff", "topics"),
-        measured={"p-MRR": "p-MRR"},
+        measured=_named("FollowIR", "p-MRR"),
     ),
     Family(
         "instructir",
@@ -144,12 +149,8 @@ FAMILIES: tuple[Family, ...] = (
         TCRSample,
         TCR_CARD,
         parquet_files("groups", "tables"),
-        measured={
-            "recall_at_1": "R@1",
-            "gr_at_1": "GR@1",
-            "ds_at_1": "DS@1",
-            "chance_ds_at_1": "DS@1 by chance within the group",
-        },
+        measured=_named("TCR-Bench", "recall_at_1", "gr_at_1", "ds_at_1")
+        | {"chance_ds_at_1": "DS@1 by chance within the group"},
         columns=COLUMNS,
         others=FAMILY_TASKS,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from hub_cards.measures import LEVELS, NO_LEVEL, QUESTION_TYPES
 from hub_cards.report.collect import Collected, Entry, Place, family_of
 from hub_cards.report.figures import (
     GREY,
@@ -21,9 +22,9 @@ from hub_cards.report.figures import (
     trace,
     vertical,
 )
-from hub_cards.report.measures import LEVELS, NO_LEVEL, QUESTION_TYPES, Score, value_of
 from hub_cards.report.published import Reference
 from hub_cards.report.tables import references
+from hub_cards.values import Score, value_of
 
 
 def place_charts(collected: Collected, place: Place, with_published: bool = True) -> list[Chart]:
@@ -95,11 +96,13 @@ def _levels(
     if not legend:
         return None
     without_level = any(value_of(e.scores, f"level_{NO_LEVEL}_{key}").value is not None for e in entries.values())
+    with_intervals = any(value_of(e.scores, k).low is not None for e in entries.values() for k in keys)
     layout = {"xaxis": {"type": "category", "range": [-0.15, 2.15]}, "yaxis": axis(f"{way} ({scale})")}
     return Chart(
-        f"{way} by level of the instruction",
+        f"{way[0].upper()}{way[1:]} by level of the instruction",
         "Level 1 is the shortest instruction, level 3 the most demanding one."
-        + (" Instructions without a level are in the table only." if without_level else ""),
+        + (" Instructions without a level are in the table only." if without_level else "")
+        + (" Intervals are in the table only." if with_intervals else ""),
         {"data": traces, "layout": layout | {"height": 380}},
         tuple(legend),
         published,
@@ -157,6 +160,7 @@ def _tcr(entries: Mapping[str, Entry], theirs: Sequence[Reference], looks: Looks
         "The share of found groups in which the target itself came first; the dashed line is chance within the group.",
         [(name, looks.get(name), {"DS@1": score}) for name, score, _ in rows],
         [(chance, "")],
+        "DS@1",
         bars=True,
         published={name for name, _, is_published in rows if is_published},
     )
@@ -168,6 +172,8 @@ def _tcr(entries: Mapping[str, Entry], theirs: Sequence[Reference], looks: Looks
         "chance within the groups of that type. Result files have no intervals for single types.",
         [(m, None, {t: value_of(e.scores, k) for t, k in keys.items()}) for m, e in entries.items()],
         chances,
+        "DS@1",
+        by={m: value_of(e.scores, "ds_at_1") for m, e in entries.items()},
     )
 
 
@@ -192,6 +198,7 @@ def format_charts(collected: Collected, formats: Mapping[str, Place]) -> list[Ch
             f"{text} (0..1) of the same questions over tables printed in different ways; the dashed line is chance.",
             [(model, None, rows[model]) for model in collected.models if model in rows],
             [(chance, "")],
+            text,
         )
         out += [] if chart is None else [chart]
     return out

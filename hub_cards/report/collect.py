@@ -11,16 +11,11 @@ from typing import Any, NamedTuple
 
 from evaluators.plugin.registry import load_plugins, registered_tasks
 from evaluators.plugin.task import RECORD_KEY
-from followir_tasks.instructir import InstructIRRobustness
-from followir_tasks.tasks import FollowIRTask
-from hub_cards.report.measures import number
+from hub_cards.measures import BENCHMARKS, BOUNDS, OTHER, benchmark_of
 from hub_cards.report.published import AVERAGES
 from hub_cards.results import Result, read_results
-from ifir_tasks.tasks import IFIRTask
-from tcr_tasks.tasks import TCRTask
+from hub_cards.values import number
 
-_FAMILIES = {"IFIR": IFIRTask, "FollowIR": FollowIRTask, "TCR-Bench": TCRTask, "InstructIR": InstructIRRobustness}
-FAMILIES = (*_FAMILIES, "other")
 # Between the tasks of an average's data.
 JOINED = "; "
 
@@ -171,10 +166,7 @@ def family_of(task: str) -> str:
         if task == average.name:
             return average.family
     cls = {c.metadata.name: c for c in registered_tasks()}.get(task)
-    for family, base in _FAMILIES.items():
-        if cls is not None and issubclass(cls, base):
-            return family
-    return "other"
+    return OTHER if cls is None else benchmark_of(cls)
 
 
 def _distinct(results: Iterable[Result]) -> list[Result]:
@@ -207,7 +199,9 @@ def _averages(models: Sequence[str], entries: Sequence[Entry]) -> Iterable[Entry
             means: dict[str, Any] = {}
             for key in parts[0].scores:
                 values = [v for e in parts if (v := number(e.scores.get(key))) is not None]
-                if len(values) == len(parts) and not key.startswith("n_") and "_n_" not in key:
+                # Neither the mean of bounds nor of p-values is that of the mean.
+                told = key.startswith("n_") or "_n_" in key or "_p_" in key or key.endswith(BOUNDS)
+                if len(values) == len(parts) and not told:
                     means[key] = fmean(values)
             record: dict[str, Any] = {"notes": list(dict.fromkeys(note for e in parts for note in e.notes))}
             if judges := dict.fromkeys(e.judge for e in parts if e.judge):
@@ -220,4 +214,4 @@ def _place_order(place: Place) -> tuple[Any, ...]:
     """Families, in each averages first and samples last, tasks in the order in which their packages list them."""
     names = [c.metadata.name for c in registered_tasks()]
     at = names.index(place.task) if place.task in names else len(names)
-    return FAMILIES.index(family_of(place.task)), not place.is_average, place.is_sample, at, *place
+    return BENCHMARKS.index(family_of(place.task)), not place.is_average, place.is_sample, at, *place

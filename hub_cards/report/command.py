@@ -71,12 +71,11 @@ def _report(args: argparse.Namespace) -> int:
         raise ValueError(f"--queries must be 0 or more, got {args.queries}")
 
     from evaluators.files import write_text
-    from evaluators.plugin.results import output_folder
+    from evaluators.plugin.results import SAVED_BY, output_folder
     from hub_cards.report.collect import collect
     from hub_cards.report.page import page
     from hub_cards.report.queries import Sheet, sheets
     from hub_cards.report.text import csv_text, markdown
-    from hub_cards.saved import WRITTEN_BY
 
     folders = [Path(name).expanduser() for name in args.results]
     collected = collect(folders)
@@ -87,7 +86,7 @@ def _report(args: argparse.Namespace) -> int:
         predictions = predictions or [f for base in folders if (f := output_folder(base) / "predictions").is_dir()]
         shown, notes = sheets(collected, predictions, _folders(args.data, "--data"), args.queries)
         if not shown:
-            notes.append(f"No single queries: no saved predictions of these results were found. {WRITTEN_BY}.")
+            notes.append(f"No single queries: no saved predictions of these results were found. {SAVED_BY}.")
     published = args.published == "all"
     makers = {
         ".html": lambda: page(collected, shown, notes, published),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hub_cards.report.collect import Entry
-from hub_cards.report.measures import Score, chance_of, value_of
 from hub_cards.report.published import Reference
+from hub_cards.values import MISSING, Score, chance_of, value_of
 
 # Okabe and Ito's, which colour-blind readers tell apart; without yellow and black, which a light or dark page swallows.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
@@ -107,6 +107,8 @@ def scatter(
             at = [line[fixed] for line in lines if line.get(free) == "paper"]
             axes[name]["range"] = _padded([*_drawn(entries, known, key), *at])
     layout = {**axes, "height": 420, "shapes": list(lines)}
+    if any("error_x" in one or "error_y" in one for one in traces):
+        about += " The thin lines at a point are its 95 % intervals."
     return Chart(title, about, {"data": traces, "layout": layout}, tuple(legend), len(known), tall=shares)
 
 
@@ -115,19 +117,23 @@ def dots(
     about: str,
     rows: Sequence[tuple[str, tuple[str, str] | None, Mapping[str, Score]]],
     chances: Sequence[tuple[float | None, str]],
+    measure: str,
     bars: bool = False,
     published: Iterable[str] = (),
+    by: Mapping[str, Score] | None = None,
 ) -> Chart | None:
     """A line for each model with a mark for each series: (model, its look or none, series -> score).
 
-    With ``bars`` a bar from 0 stands for the one series, in the colour of its model.
+    With ``bars`` a bar from 0 stands for the one series, in the colour of its model. The lines are in the order of the
+    scores in ``by``, if given, or else of each model's best one.
     """
     theirs = set(published)
     series = list(dict.fromkeys(name for _, _, scores in rows for name in scores))
     chosen = [(n, look, s) for n, look, s in rows if any(score.value is not None for score in s.values())]
     if not any(name not in theirs for name, _, _ in chosen):
         return None
-    order = sorted(chosen, key=lambda row: max((s.value for s in row[2].values() if s.value is not None), default=0))
+    best = by or {n: max(s.values(), key=lambda score: score.value or 0) for n, _, s in chosen}
+    order = sorted(chosen, key=lambda row: best.get(row[0], MISSING).value or 0)
     places = {name: at for at, (name, _, _) in enumerate(order)}
     traces: list[Trace] = []
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(series)}
@@ -150,15 +156,15 @@ def dots(
                 traces.append(trace(x, y, texts, "markers", marker=marker(colours[name], symbols[name])))
                 traces[-1]["hovertemplate"] = _HOVER
     shapes = [
-        vertical(c, "dash") if not name else _tick(c, colours[name], len(order))
+        vertical(c, "dash") | ({"layer": "above"} if bars else {}) if not name else _tick(c, colours[name], len(order))
         for c, name in chances
         if c is not None and (not name or name in colours)
     ]
     layout = {
-        "xaxis": axis("0..1") | {"rangemode": "tozero"},
+        "xaxis": axis(f"{measure} (0..1)") | {"rangemode": "tozero"},
         "yaxis": {
             "tickvals": list(range(len(order))),
-            "ticktext": _plain([_short(name) for name, _, _ in order]),
+            "ticktext": _plain(_short([name for name, _, _ in order])),
             "range": [-0.7, len(order) - 0.3],
             "fixedrange": True,
             "zeroline": False,
@@ -203,8 +209,9 @@ def axis(title: str) -> Figure:
 
 
 def _error(score: Score, colour: str) -> Figure:
+    """Without ends, so that intervals of many points hide none of them."""
     error = _errors([score])
-    return error | {"color": colour} if error else {}
+    return error | {"color": colour, "thickness": 1, "width": 0} if error else {}
 
 
 def _errors(scores: Sequence[Score]) -> Figure:
@@ -265,5 +272,8 @@ def first_chance(entries: Mapping[str, Entry], key: str) -> float | None:
     return next((c for e in entries.values() if (c := chance_of(e.scores, key)) is not None), None)
 
 
-def _short(label: str) -> str:
-    return label if len(label) <= _LABEL else f"…{label[-_LABEL + 1 :]}"
+def _short(labels: Sequence[str]) -> list[str]:
+    """Labels that fit beside an axis: without their owners, unless two would then be the same, and cut at the front."""
+    bare = [label.rpartition("/")[2] for label in labels]
+    chosen = bare if len(set(bare)) == len(labels) else labels
+    return [label if len(label) <= _LABEL else f"…{label[-_LABEL + 1 :]}" for label in chosen]

@@ -9,16 +9,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from hub_cards.measures import SCALE
+from hub_cards.report.best import BEST, best
 from hub_cards.report.charts import format_charts, place_charts
 from hub_cards.report.collect import Collected, Place
 from hub_cards.report.embedding import script_json
 from hub_cards.report.figures import Chart
-from hub_cards.report.measures import SCALE
 from hub_cards.report.published import FORMATS
 from hub_cards.report.queries import Sheet
 from hub_cards.report.tables import Table, by_family, overview, place_table, published_notes
 
 FOLDER = Path(__file__).parent
+# One function of the page holds them all, in this order.
+SCRIPTS = ("tables.js", "figures.js", "queries.js", "page.js")
 TITLE = "Beyond relevance: retrieval results"
 _FIELD = re.compile(r"\{\{(\w+)\}\}")
 _ABOUT = {
@@ -59,11 +62,12 @@ def page(
         "title": html.escape(title),
         "lead": html.escape(_lead(collected)),
         "scale": html.escape(SCALE),
+        "bold": html.escape(BEST),
         "version": html.escape(version("mteb-beyond")),
         "navigation": _navigation([(f["id"], f["name"]) for f in families], bool(sheets)),
         "sections": "\n".join([*(_section(f["id"], f["name"]) for f in families), *_queries_section(sheets)]),
         "notes": _list([*published_notes(collected, with_published), *notes]),
-        "sources": html.escape(", ".join(str(folder) for folder in collected.folders)),
+        "sources": html.escape(", ".join(folder.resolve().name for folder in collected.folders)),
         "data": script_json(data),
         "sheets": "\n".join(
             f'<script type="application/json" id="sheet-{at}">{script_json(sheet.content)}</script>'
@@ -71,17 +75,22 @@ def page(
         ),
         "plotly": get_plotlyjs(),
         "css": _part("page.css"),
-        "script": _part("page.js"),
+        "script": "\n".join(_part(name) for name in SCRIPTS),
     }
     return _filled(_part("page.html"), fields)
 
 
 def table_values(table: Table) -> dict[str, Any]:
     """A table as the page's script reads it."""
+    marked = best(table)
+    rows = [
+        (row, [[c.score.value, c.text, c.interval, row is marked[at]] for at, c in enumerate(row.cells)])
+        for row in table.rows
+    ]
     return {
         "caption": table.caption,
         "columns": [list(column) for column in table.columns],
-        "rows": [[row.label, row.kind, row.source, [list(cell) for cell in row.cells]] for row in table.rows],
+        "rows": [[row.label, row.kind, row.source, cells] for row, cells in rows],
         "notes": table.notes,
     }
 

@@ -8,20 +8,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hub_cards.report.measures import Score
+from hub_cards.values import Score
 from ifir_tasks.report.published import AVERAGE, SUBSET_TASK_NAMES, published_tables
+from tcr_tasks.diagnostics.catalogue import FORMAT_NAMES
+from tcr_tasks.tasks import SETTINGS
 
 FILE = Path(__file__).parent / "published.json"
 _IFIR_KEYS = {"ndcg": "paper_ndcg_at_20", "mrr": "paper_mrr_at_20", "instfol": "paper_instfol_at_20"}
 _INSTFOL_PRINTED = 100
-FORMATS = {
-    "TCRBenchMixed": "Mixed",
-    "TCRBenchCSV": "CSV",
-    "TCRBenchHTML": "HTML",
-    "TCRBenchMarkdown": "Markdown",
-    "TCRBenchTSen": "TSen",
-    "TCRBenchTSenS": "TSenS",
-}
+# Tasks on all questions -> how the paper calls their format.
+FORMATS = {s.name: FORMAT_NAMES[s.format or "mixed"] for s in SETTINGS if not s.part}
 _BY_TYPE = "TCRBenchMixed"
 _DIAGNOSTIC = "TCRBenchDiagnosticMixed"
 _FOLLOWIR_TASKS = ("FollowIRRobust04", "FollowIRNews21", "FollowIRCore17")

@@ -10,8 +10,8 @@ from evaluators.metrics.ranking import ranks_of, top
 from evaluators.plugin.predictions import read_predictions
 from hub_cards.report.collect import Entry
 from hub_cards.report.items import Item
-from hub_cards.report.measures import number, written
 from hub_cards.saved import Saved, made_by
+from hub_cards.values import number, written
 
 DEPTH = 10
 MOST_TRACED = 12

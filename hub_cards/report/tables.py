@@ -7,20 +7,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from hub_cards.report.collect import FAMILIES, Collected, Entry, Place, family_of
-from hub_cards.report.measures import (
-    MEASURES,
-    MISSING,
-    Kind,
-    Measure,
-    Score,
-    chance_of,
-    interval_written,
-    number,
-    value_of,
-    written,
-)
+from hub_cards.measures import BENCHMARKS, MEASURES, OTHER, Kind, Measure
+from hub_cards.report.collect import Collected, Entry, Place, family_of
 from hub_cards.report.published import Reference, published
+from hub_cards.values import MISSING, Score, chance_of, interval_written, number, value_of, written
 
 NOT_RUN = "not run"
 PUBLISHED_NOTE = (
@@ -49,11 +39,15 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A number as it is shown, and as it is sorted; ``None``: missing, always last."""
+    """A number as it is sorted, with its interval, and as it is shown; a missing one is always last."""
 
-    value: float | None
+    score: Score
     text: str
-    interval: str = ""
+
+    @property
+    def interval(self) -> str:
+        """The interval as it is shown; empty without one."""
+        return interval_written(self.score)
 
 
 @dataclass(frozen=True)
@@ -118,14 +112,14 @@ def overview(collected: Collected) -> Table:
 def _overview_cell(collected: Collected, model: str, places: Sequence[Place], measure: Measure) -> Cell:
     entries = [e for p in places if (e := collected.at(p).get(model)) is not None]
     if not entries:
-        return Cell(None, NOT_RUN)
+        return Cell(MISSING, NOT_RUN)
     if len(places) == 1:
         return cell(_main_score(entries[0], measure), undefined="undefined")
     values = [_main_score(e, measure).value for e in entries]
     known = [v for v in values if v is not None]
     if len(known) < len(places):  # a mean over other subsets would not compare
-        return Cell(None, f"{len(known)} of {len(places)} subsets")
-    return Cell(fmean(known), written(fmean(known)))
+        return Cell(MISSING, f"{len(known)} of {len(places)} subsets")
+    return cell(Score(fmean(known)))
 
 
 def _main_score(entry: Entry, measure: Measure) -> Score:
@@ -146,11 +140,11 @@ def _chance(collected: Collected, places: Sequence[Place], measure: Measure) -> 
 
 
 def _chance_row(chances: Iterable[float | None]) -> Row:
-    return Row(CHANCE, tuple(Cell(c, "" if c is None else written(c)) for c in chances), "chance")
+    return Row(CHANCE, tuple(cell(Score(c), undefined="") for c in chances), "chance")
 
 
 def _family_title(family: str) -> str:
-    return "other tasks" if family == "other" else family
+    return "other tasks" if family == OTHER else family
 
 
 # ---- a task ----------------------------------------------------------------------------------------------------
@@ -163,8 +157,11 @@ def place_table(collected: Collected, place: Place, with_published: bool = True)
     shown = [
         m
         for m in MEASURES[family_of(place.task)]
-        if any(value_of(e.scores, m.key).value is not None for e in entries.values())
-        or any(m.key in reference.scores for reference in theirs)
+        if m.on_page
+        and (
+            any(value_of(e.scores, m.key).value is not None for e in entries.values())
+            or any(m.key in reference.scores for reference in theirs)
+        )
     ]
     rows = [Row(model, tuple(cell(value_of(e.scores, m.key), m.kind) for m in shown)) for model, e in entries.items()]
     chances = [
@@ -177,9 +174,7 @@ def place_table(collected: Collected, place: Place, with_published: bool = True)
         for r in theirs
     ]
     one_judge = len(_judges(entries)) < 2
-    columns = tuple(
-        Column(m.label, f"{m.about}; {m.scale}", m.group, m.kind, one_judge or "instfol" not in m.key) for m in shown
-    )
+    columns = tuple(Column(m.label, f"{m.about}; {m.scale}", m.group, m.kind, one_judge or not m.judged) for m in shown)
     return Table(f"{collected.label(place)}: scores of all models", columns, tuple(rows), tuple(_notes(entries, place)))
 
 
@@ -197,14 +192,13 @@ def published_notes(collected: Collected, with_published: bool) -> list[str]:
 
 def cell(score: Score, kind: Kind = "score", undefined: str = "-") -> Cell:
     """A score as a cell."""
-    text = undefined if score.value is None else written(score.value, kind)
-    return Cell(score.value, text, interval_written(score))
+    return Cell(score, undefined if score.value is None else written(score.value, kind))
 
 
 def _notes(entries: Mapping[str, Entry], place: Place) -> Iterable[str]:
     if place.is_sample:
         yield "An embedded sample: small and generated. Its scores compare with nothing published."
-    yield f"Data revision{'s' if place.is_average else ''}: {place.revision}."
+    yield f"Data revision{'s' if place.is_average else ''}: {place.revision}"
     if family_of(place.task) == "IFIR":
         unjudged = [model for model, e in entries.items() if "instfol_at_20" not in e.scores]
         if unjudged:
@@ -232,5 +226,5 @@ def _judges(entries: Mapping[str, Entry]) -> dict[str, list[str]]:
 
 def by_family(collected: Collected) -> list[tuple[str, list[Place]]]:
     """Families of tasks that have results, with their places."""
-    found = [(family, collected.of_family(family)) for family in FAMILIES]
+    found = [(family, collected.of_family(family)) for family in BENCHMARKS]
     return [(family, places) for family, places in found if places]

@@ -9,8 +9,9 @@ from typing import Any
 
 from tabulate import tabulate
 
+from hub_cards.measures import BOUNDS, COUNT, MEASURES, OTHER, OWN, SCALE, UNIT, scale_of
+from hub_cards.report.best import BEST, best
 from hub_cards.report.collect import Collected, Entry, family_of
-from hub_cards.report.measures import MEASURES, SCALE, chance_of, number
 from hub_cards.report.page import TITLE
 from hub_cards.report.queries import Sheet
 from hub_cards.report.tables import (
@@ -24,6 +25,7 @@ from hub_cards.report.tables import (
     published_notes,
     references,
 )
+from hub_cards.values import chance_of, number
 
 COLUMNS = (
     "source",
@@ -43,20 +45,20 @@ COLUMNS = (
     "scale",
 )
 _OWN = "result"
+_P_VALUE = "p-value, 0..1"
 # Abstention scores of mteb: more than half of a file's numbers, and of no use here.
 _LEFT_OUT = "nauc_"
-_BOUNDS = ("_low", "_high")
 
 
 def markdown(collected: Collected, sheets: Sequence[Sheet], notes: Sequence[str], with_published: bool = True) -> str:
     """The overview and the table of each task as Markdown; single queries are in the HTML page only."""
-    parts = [f"# {TITLE}", SCALE, "## Overview", *_table(overview(collected))]
+    parts = [f"# {TITLE}", SCALE, f"**Bold** {BEST}", "## Overview", *markdown_table(overview(collected))]
     for family, places in by_family(collected):
-        parts.append(f"## {'Other tasks' if family == 'other' else family}")
+        parts.append(f"## {'Other tasks' if family == OTHER else family}")
         for place in places:
             parts.append(f"### {_escaped(collected.label(place))}")
-            parts += _table(place_table(collected, place, with_published))
-    told = [*published_notes(collected, with_published), *notes]
+            parts += markdown_table(place_table(collected, place, with_published))
+    told = [_escaped(note) for note in (*published_notes(collected, with_published), *notes)]
     if sheets:
         told.append("Single queries with their rankings are in the HTML page: `--out report.html`.")
     return "\n\n".join([*parts, "## Notes", _bullets(told)]) + "\n"
@@ -89,7 +91,7 @@ def _own_rows(entry: Entry) -> Iterable[dict[str, Any]]:
         **_place_columns(place),
     }
     for key, value in _numbers(entry.scores):
-        bounds = {name.strip("_"): number(entry.scores.get(key + name)) for name in _BOUNDS}
+        bounds = {name.strip("_"): number(entry.scores.get(key + name)) for name in BOUNDS}
         yield (
             head
             | bounds
@@ -133,7 +135,7 @@ def _numbers(scores: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str,
     for key, value in scores.items():
         if isinstance(value, Mapping) and not prefix and key in ("og", "changed"):
             yield from _numbers(value, f"{key}.")
-        is_bound = key.endswith(_BOUNDS) and key.rsplit("_", 1)[0] in scores
+        is_bound = key.endswith(BOUNDS) and key.rsplit("_", 1)[0] in scores
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and not is_bound and not key.startswith(_LEFT_OUT):
             yield prefix + key, value
@@ -143,29 +145,30 @@ def _scale(family: str, key: str) -> str:
     known = {m.key: m for m in MEASURES[family]}
     if key in known:
         measure = known[key]
-        return "p-value, 0..1" if measure.kind == "p" else measure.scale
+        return _P_VALUE if measure.kind == "p" else measure.scale
     plain = key.rsplit(".", 1)[-1]
     if plain.startswith("n_") or "_n_" in plain or plain == "p_null_n":
-        return "count"
+        return COUNT
     if plain == "main_score":
         return MEASURES[family][0].scale
-    if "instfol" in plain:
-        return "at most 1"
     if "_p_" in plain:
-        return "p-value, 0..1"
-    return "0..1" if family != "other" else "the task's own"
+        return _P_VALUE
+    return scale_of(key) or (OWN if family == OTHER else UNIT)
 
 
 # ---- Markdown --------------------------------------------------------------------------------------------------
 
 
-def _table(table: Table) -> list[str]:
+def markdown_table(table: Table) -> list[str]:
+    """The table, its notes, and what its columns are, as blocks of Markdown."""
     heads = ["model", *map(_head, table.columns)]
-    rows = [[_name(row), *map(_cell, row.cells)] for row in table.rows]
+    marked = best(table)
+    rows = [[_name(row), *(_cell(c, row is marked[at]) for at, c in enumerate(row.cells))] for row in table.rows]
     align = ("left", *("right" for _ in table.columns))
     text = tabulate(rows, heads, tablefmt="pipe", disable_numparse=True, colalign=align)
     words = _bullets(f"{_head(column)}: {_escaped(column.about)}" for column in table.columns)
-    return [text, *([_bullets(map(_escaped, table.notes))] if table.notes else []), words]
+    notes = [_bullets(map(_escaped, table.notes))] if table.notes else []
+    return [text, *notes, "The columns:", words]
 
 
 def _head(column: Column) -> str:
@@ -178,12 +181,13 @@ def _name(row: Row) -> str:
     return _escaped(row.label)
 
 
-def _cell(cell: Cell) -> str:
-    return f"{cell.text} {cell.interval}" if cell.interval else cell.text
+def _cell(cell: Cell, is_best: bool) -> str:
+    text = f"**{cell.text}**" if is_best else cell.text
+    return f"{text} {cell.interval}" if cell.interval else text
 
 
 def _escaped(text: str) -> str:
-    for letter in "\\|*_`<[":
+    for letter in "\\|*_`<>[~&#":
         text = text.replace(letter, f"\\{letter}")
     return " ".join(text.split())
 

@@ -22,7 +22,7 @@ from rich.progress import track
 
 from evaluators.plugin.checks import shown
 from evaluators.plugin.mteb_internals import document_texts
-from evaluators.plugin.results import read_provenance
+from evaluators.plugin.results import SAVED_BY, read_provenance
 from evaluators.spreadsheet import escaped
 from ifir_tasks.ids import parse_query_id
 from ifir_tasks.report.signs import (
@@ -272,7 +272,7 @@ def _table(task: IFIRTask, place: Path) -> Path:
     name = task.per_query_file("").name
     found = sorted(place.rglob(name))
     if not found:
-        raise FileNotFoundError(f"no {name} at or below {place}; `mteb-beyond run --prediction-folder` writes it")
+        raise FileNotFoundError(f"no {name} at or below {place}; {SAVED_BY}")
     if len(found) > 1:
         listed = "\n  ".join(str(path.parent) for path in found)
         raise ValueError(f"{place} holds several models' tables {name}; name one of\n  {listed}")

@@ -58,9 +58,15 @@ class Assembled:
                 corpus.add(key, table.frame(self.sources[table.source]))
                 if table.lost:
                     corpus.add(key, table.as_read(self.sources[table.source]))
-            found = {p.id: tuple(rows_answering(corpus, p)) for p in self.planned}
+            found = {p.id: _tables_answering(corpus, p) for p in self.planned}
         wrong = {question: keys for question, keys in found.items() if keys != self.groups[question][:1]}
         return wrong, corpus.n_pairs
+
+
+def _tables_answering(corpus: Corpus, planned: Planned) -> tuple[str, ...]:
+    """The keys of the tables that answer a question, also of those that keep its numbers as texts."""
+    other = twin(planned.query)
+    return tuple(dict.fromkeys([*corpus.answering(planned.query), *(corpus.answering(other) if other else ())]))
 
 
 def rows_answering(corpus: Corpus, planned: Planned) -> dict[str, set[int]]:

@@ -12,6 +12,8 @@ import mteb
 import pytest
 from fixed_ranking import FixedRanking
 from hub_server import Hub
+from made_files import CARD
+from many_results import write_many
 from publish_files import REPO, stand_in
 
 from evaluators.judge import FacetJudge
@@ -19,6 +21,7 @@ from evaluators.plugin import evaluate
 from evaluators.plugin.models import MINILM
 from evaluators.plugin.registry import load_plugins
 from hub_cards.publish_build import Built, build
+from hub_cards.report.collect import Collected, collect
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
         yield hub
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """The FollowIR sample, ready to be sent."""
     return build("FollowIRSample", tmp_path_factory.mktemp("built"), REPO)
@@ -85,3 +88,26 @@ def _drawn(task: Any) -> FixedRanking:
 def results(made_results: Path, tmp_path: Path) -> Path:
     """A copy of the output folder, to be spoilt."""
     return Path(shutil.copytree(made_results, tmp_path / "out"))
+
+
+@pytest.fixture(scope="session")
+def made(made_results: Path) -> Collected:
+    """The made results as the results page reads them."""
+    return collect([made_results])
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Collected:
+    """Three models on twenty tasks."""
+    folder = tmp_path_factory.mktemp("many")
+    write_many(folder, 3)
+    return collect([folder])
+
+
+@pytest.fixture
+def card(tmp_path: Path) -> Path:
+    """A model's repository with a card."""
+    path = tmp_path / "repository" / "README.md"
+    path.parent.mkdir()
+    path.write_bytes(CARD.encode())
+    return path

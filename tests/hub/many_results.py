@@ -10,6 +10,7 @@ from typing import Any
 
 import mteb
 
+from hub_cards.report.collect import Collected, Place
 from hub_cards.report.published import AVERAGES
 
 IFIR = AVERAGES[0].tasks
@@ -19,6 +20,16 @@ OTHERS = ("TCRBenchDiagnosticMixed", "TCRBenchSafeMarkdown", "InstructIRRobustne
 TASKS = (*IFIR, *FOLLOWIR, *TCR, *OTHERS)
 # What mteb itself writes into every file: some 150 numbers that no table shows.
 PADDING = {f"nauc_ndcg_at_{k}_{kind}": 0.123456 for k in range(50) for kind in ("max", "std", "diff1")}
+
+TCR_SCORES = {
+    "recall_at_1": 0.2,
+    "recall_at_1_low": 0.1,
+    "recall_at_1_high": 0.3,
+    "gr_at_1": 0.8,
+    "ds_at_1": 0.25,
+    "chance_recall_at_1": 0.01,
+    "chance_ds_at_1": 0.221,
+}
 
 
 def write_result(
@@ -39,6 +50,14 @@ def write_result(
     path = place / f"{task}.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
+
+
+def with_bounds(scores: Mapping[str, float], room: float = 0.03) -> dict[str, float]:
+    """Scores of 0..1 or p-MRR with an interval for each of them, whose bounds differ from score to score."""
+    out = dict(scores)
+    for number, (key, value) in enumerate(scores.items()):
+        out |= {f"{key}_low": value - room - number / 1000, f"{key}_high": value + 2 * room + number / 1000}
+    return out
 
 
 def write_many(folder: Path, n_models: int, tasks: tuple[str, ...] = TASKS) -> None:
@@ -85,3 +104,8 @@ def _tcr(draw: random.Random) -> dict[str, float]:
     for kind in ("EM", "SF", "SA"):
         out |= {f"{kind}_ds_at_1": ds + draw.uniform(-0.1, 0.1), f"{kind}_chance_ds_at_1": 0.2}
     return out
+
+
+def place_of(collected: Collected, task: str) -> Place:
+    (found,) = [p for p in collected.places if p.task == task]
+    return found

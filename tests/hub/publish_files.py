@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import huggingface_hub.constants
 import pytest
 from hub_server import TOKEN, Hub, hub_server
+from huggingface_hub.utils import _http
 from tenacity import wait_none
 
 from hub_cards import publish_send
@@ -36,6 +38,8 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
         monkeypatch.setattr(publish_send, "_WAIT", wait_none())
+        # Uploads are repeated by the library itself, after a second.
+        monkeypatch.setattr(_http, "time", SimpleNamespace(sleep=lambda seconds: None))
         monkeypatch.setenv("HF_TOKEN", TOKEN)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield hub

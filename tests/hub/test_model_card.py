@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import mteb
 import pytest
 import yaml
 from huggingface_hub import ModelCard, parse_eval_result_entries
+from made_files import AFTER, BEFORE, entries_of, model_card, scores_of, spoil
 from mteb.results import TaskResult
 
 from evaluators.cli import main
@@ -21,60 +20,9 @@ from evaluators.plugin.mteb_internals import evaluation_config
 from evaluators.plugin.registry import registered_tasks
 from hub_cards.model_card_measures import eval_ids, measures
 
+# Ends of an interval, and how far they lie from the score.
+ENDS = (("low", -0.001), ("high", 0.002))
 TASKS = ("FollowIRSample", "IFIRSample", "TCRSample")
-BEFORE = """---
-language: en   # spoken here
-license: apache-2.0
-model-index:
-- name: all-MiniLM-L6-v2
-  results:
-  # somebody else's
-  - task: {type: question-answering}
-    dataset:
-      type: squad
-      name: SQuAD
-    metrics:
-    - type: f1   # kept
-      value: 0.10
-"""
-OLDER = """  - task:
-      type: text-retrieval
-    dataset:
-      type: old
-      name: TCRSample (default)
-      split: test
-    metrics:
-    - {type: recall_at_1, value: 0.999}
-"""
-AFTER = """# what follows are tags
-tags: [ a,  b ]
----
-
-# Model\x20\x20
-Größe:\ttab, no newline at the end"""
-CARD = BEFORE + OLDER + AFTER
-
-
-def model_card(results: Path, *options: str) -> int:
-    return main(["model-card", "--results", str(results), "--model", MINILM, *options])
-
-
-def scores_of(results: Path, task: str, variant: bool = False) -> dict[str, Any]:
-    (path,) = [p for p in results.rglob(f"{task}.json") if ("experiments" in p.parts) == variant]
-    return dict(json.loads(path.read_text())["scores"]["test"][0])
-
-
-def entries_of(card: Path, dataset: str) -> dict[str, Any]:
-    entries = ModelCard.load(card).data.eval_results or []
-    return {e.metric_type: e for e in entries if e.dataset_name == dataset}
-
-
-@pytest.fixture
-def card(tmp_path: Path) -> Path:
-    path = tmp_path / "repository" / "README.md"
-    path.parent.mkdir()
-    path.write_bytes(CARD.encode())
-    return path
 
 
 def test_values_intervals_and_scales_are_those_of_the_result_files(made_results: Path, card: Path) -> None:
@@ -87,19 +35,37 @@ def test_values_intervals_and_scales_are_those_of_the_result_files(made_results:
         for key, entry in found.items():
             assert entry.metric_value == on_disk[key]
             assert entry.metric_args["scale"] in entry.metric_name
+            bounds = {end: on_disk[f"{key}_{end}"] for end in ("low", "high") if f"{key}_{end}" in on_disk}
+            assert entry.metric_args.get("confidence_interval", {}) == ({"level": 0.95} | bounds if bounds else {})
             assert entry.dataset_type == mteb.get_task(task).metadata.dataset["path"]
             assert (entry.dataset_split, entry.dataset_revision) == ("test", mteb.get_task(task).metadata.revision)
-    ds = entries_of(card, "TCRSample (default)")["ds_at_1"]
-    on_disk = scores_of(made_results, "TCRSample")
-    assert ds.metric_args["confidence_interval"] == {
-        "level": 0.95,
-        "low": on_disk["ds_at_1_low"],
-        "high": on_disk["ds_at_1_high"],
-    }
+    ds, on_disk = entries_of(card, "TCRSample (default)")["ds_at_1"], scores_of(made_results, "TCRSample")
+    assert {"chance", "confidence_interval"} <= ds.metric_args.keys()
     assert ds.metric_args["chance"] == on_disk["chance_ds_at_1"]
+    plain, on_disk = entries_of(card, "IFIRSample (default)"), scores_of(made_results, "IFIRSample")
+    assert plain["query_only_ndcg_at_20"].metric_args["chance"] == on_disk["chance_ndcg_at_20"]
     assert entries_of(card, "FollowIRSample (default)")["p-MRR"].metric_args["scale"].startswith("-1..1")
     assert entries_of(card, "IFIRSample (default)")["instfol_at_20"].metric_args["judge"] == {"judge": "FacetJudge"}
     assert {"level_3_ndcg_at_20", "level_1_instfol_at_20"} <= entries_of(card, "IFIRSample (default)").keys()
+
+
+@pytest.mark.parametrize("task", ["FollowIRSample", "IFIRSample"])
+def test_every_interval_of_a_result_stands_in_both_forms(results: Path, card: Path, task: str) -> None:
+    before = scores_of(results, task)
+    keys = [m.key for m in measures(mteb.get_task(task)) if m.key in before]
+    spoil(results, task, **{f"{key}_{end}": before[key] + way for key in keys for end, way in ENDS})
+    assert model_card(results, "--into", str(card), "-t", task) == 0
+    found = entries_of(card, f"{task} (default)")
+    listed = yaml.safe_load((card.parent / ".eval_results" / f"{task}.yaml").read_text())
+    notes = {entry["dataset"]["task_id"]: entry["notes"] for entry in listed}
+    assert len(keys) >= 3
+    for key in keys:
+        low, high = (before[key] + way for _, way in ENDS)
+        assert found[key].metric_args["confidence_interval"] == {"level": 0.95, "low": low, "high": high}
+        is_main = key == mteb.get_task(task).metadata.main_score
+        told = notes[f"{task}_default_test" if is_main else f"{task}_default_test_{key}"]
+        assert f"95 % interval {low:.3f} to {high:.3f}" in told
+        assert f"95 % interval {low:.3f} to {high:.3f}" in found[key].metric_name
 
 
 def test_every_main_and_special_score_of_the_readme_is_among_the_measures() -> None:
@@ -248,78 +214,6 @@ def test_a_model_with_variants_only_or_several_revisions_is_refused(
     assert MINILM in capsys.readouterr().err
 
 
-# ---- results that do not fit -------------------------------------------------------------------------------------
-
-
-def spoil(results: Path, task: str, **scores: Any) -> None:
-    (path,) = [p for p in results.rglob(f"{task}.json") if "experiments" not in p.parts]
-    saved = json.loads(path.read_text())
-    saved["scores"]["test"][0] |= scores
-    path.write_text(json.dumps(saved))
-
-
-@pytest.mark.parametrize(
-    ("scores", "told"),
-    [
-        ({"ds_at_1": float("nan")}, "not finite: ds_at_1"),
-        ({"recall_at_1": None}, "recall_at_1 is None"),
-        ({"ds_at_1_low": "low"}, "ds_at_1_low is 'low'"),
-        ({"chance_ds_at_1": "x"}, "chance_ds_at_1 is 'x'"),
-        ({"mteb_beyond": {"metric_version": 1}}, "metric version 1, now"),
-        ({"mteb_beyond": None}, "no record of metric version"),
-        ({"mteb_beyond": "x"}, "no record of metric version"),
-        ({"gr_at_1": 53.3}, "gr_at_1 is 53.3"),
-        ({"main_score": 0.001}, "main_score is 0.001, but recall_at_1 is"),
-        ({"main_score": float("nan")}, "not finite: main_score"),
-        ({"ds_at_1_low": 0.9, "ds_at_1_high": 0.1}, "ds_at_1_low is above ds_at_1_high"),
-    ],
-)
-def test_scores_that_a_submission_may_not_have_are_refused(
-    results: Path, card: Path, capsys: pytest.CaptureFixture[str], scores: dict[str, Any], told: str
-) -> None:
-    spoil(results, "TCRSample", **scores)
-    assert model_card(results, "--into", str(card)) == 1
-    error = capsys.readouterr().err
-    assert told in error
-    assert "TCRSample.json" in error
-    assert card.read_bytes() == CARD.encode()
-
-
-@pytest.mark.parametrize(
-    ("blocks", "told"),
-    [
-        (lambda block: {}, "holds no scores"),
-        (lambda block: {"test": [block, block]}, "stands in it 2 times"),
-        (lambda block: {"test": [block], "dev": [block]}, "no split 'dev'"),
-    ],
-)
-def test_blocks_that_a_submission_may_not_have_are_refused(
-    results: Path, card: Path, capsys: pytest.CaptureFixture[str], blocks: Callable[[Any], Any], told: str
-) -> None:
-    (path,) = [p for p in results.rglob("TCRSample.json") if "experiments" not in p.parts]
-    saved = json.loads(path.read_text())
-    path.write_text(json.dumps(saved | {"scores": blocks(saved["scores"]["test"][0])}))
-    assert model_card(results, "--into", str(card)) == 1
-    error = capsys.readouterr().err
-    assert told in error
-    assert "TCRSample.json" in error
-    assert card.read_bytes() == CARD.encode()
-
-
-def test_results_on_other_data_are_told_so_and_enter_no_leaderboard(
-    results: Path, card: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (path,) = [p for p in results.rglob("TCRSample.json") if "experiments" not in p.parts]
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"dataset_revision": "0123456789abcdef"}))
-    assert model_card(results, "--into", str(card)) == 0
-    assert "no .eval_results" in capsys.readouterr().err
-    entry = entries_of(card, "TCRSample (default, other data, revision 0123456789ab)")["recall_at_1"]
-    assert (entry.dataset_type, entry.dataset_revision) == ("local/TCRSample", "0123456789abcdef")
-    assert not (card.parent / ".eval_results" / "TCRSample.yaml").exists()
-    # The card's older result, which is of the task's data, stays.
-    assert entries_of(card, "TCRSample (default)")["recall_at_1"].metric_value == 0.999
-
-
 def test_without_into_everything_is_printed(made_results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert model_card(made_results, "-t", "TCRSample") == 0
     printed = capsys.readouterr().out
@@ -327,48 +221,3 @@ def test_without_into_everything_is_printed(made_results: Path, capsys: pytest.C
     value = ModelCard(header).data.eval_results[0].metric_value
     assert yaml.safe_load(rest)[0]["value"] == pytest.approx(100 * value)
     assert re.search(r"name: DS@1 \(0\.\.1\), 95 % interval \d\.\d{3} to \d\.\d{3}, chance", header)
-
-
-def test_what_is_worth_knowing_about_the_card_is_told(
-    made_results: Path, card: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    card.write_bytes(b"\xef\xbb\xbf" + CARD.replace("all-MiniLM-L6-v2", "another").encode())
-    assert model_card(made_results, "--into", str(card)) == 0
-    told = capsys.readouterr().err
-    assert "byte order mark" in told
-    assert "is of another, so the results of sentence-transformers/all-MiniLM-L6-v2 have an entry" in told
-
-
-def test_links_and_permissions_stay(made_results: Path, card: Path, tmp_path: Path) -> None:
-    link = tmp_path / "link.md"
-    link.symlink_to(card)
-    card.chmod(0o640)
-    assert model_card(made_results, "--into", str(link)) == 0
-    assert link.is_symlink()
-    assert card.read_bytes() != CARD.encode()
-    assert card.stat().st_mode & 0o777 == 0o640
-
-
-@pytest.mark.parametrize("obstacle", ["read-only", "file", "folder"])
-def test_all_is_written_or_nothing(
-    made_results: Path, card: Path, capsys: pytest.CaptureFixture[str], obstacle: str
-) -> None:
-    place = card.parent / ".eval_results"
-    if obstacle == "read-only":
-        card.chmod(0o444)
-    elif obstacle == "file":
-        place.touch()
-    else:
-        (place / "TCRSample.yaml").mkdir(parents=True)
-    assert model_card(made_results, "--into", str(card)) == 1
-    assert "nothing was written" in capsys.readouterr().err
-    assert card.read_bytes() == CARD.encode()
-    assert not [p for p in card.parent.rglob("*") if p.is_file() and p not in (card, place)]
-
-
-def test_a_card_that_is_not_there_is_not_made(
-    made_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert model_card(made_results, "--into", str(tmp_path / "README.md")) == 1
-    assert "no model card at" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []

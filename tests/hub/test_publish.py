@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import logging
+import multiprocessing
 import re
 import shutil
-import subprocess
-import sys
+import signal
+import threading
 from pathlib import Path
 
+import huggingface_hub.constants
 import mteb
 import pyarrow.parquet as pq
 import pytest
@@ -36,9 +38,17 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_what_is_sent_is_what_the_dry_run_wrote(
-    hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    hub: Hub,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("HF_TOKEN")
+    # What HF_DEBUG switches on: every request is logged.
+    monkeypatch.setattr(huggingface_hub.constants, "HF_DEBUG", True)
+    monkeypatch.setattr(logging.getLogger("huggingface_hub"), "propagate", True)
+    caplog.set_level("DEBUG", "huggingface_hub")
     dry = tmp_path / "dry"
     command = ["publish", "FollowIRSample", "--repo", REPO]
     assert main([*command, "--dry-run", "--out", str(dry)]) == 0
@@ -53,7 +63,11 @@ def test_what_is_sent_is_what_the_dry_run_wrote(
     out, err = capsys.readouterr()
     assert f'dataset={{"path": "{REPO}", "revision": "{head}"}}' in out
     assert f"published: {hub.url}/datasets/{REPO} at {head}" in out
-    assert TOKEN not in out + err and not any(TOKEN.encode() in content for content in contents(dry).values())
+    assert "FollowIRSample: 48 queries" in out
+    assert "curl" in caplog.text
+    assert TOKEN not in out + err + caplog.text and not any(
+        TOKEN.encode() in content for content in contents(dry).values()
+    )
     # A second dry run does not mix with the first.
     assert main([*command, "--dry-run", "--out", str(dry)]) == 1
     assert "is not an empty folder" in capsys.readouterr().err
@@ -179,21 +193,23 @@ def test_after_a_failure_only_the_rest_is_sent(hub: Hub, built: Built) -> None:
     assert hub.files(REPO) == contents(built.folder)
 
 
-def test_a_killed_upload_goes_on_where_it_stopped(hub: Hub, built: Built, tmp_path: Path) -> None:
-    code = "import sys; from evaluators.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", code, "publish", "FollowIRSample", "--repo", REPO]
-    environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_DEBUG": "1"}
-    environment |= {"HF_HOME": str(tmp_path / "home")}
-    log = tmp_path / "log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
+def test_a_killed_upload_goes_on_where_it_stopped(hub: Hub, built: Built) -> None:
+    # A copy of this process, which has imported everything.
+    process = multiprocessing.get_context("fork").Process(
+        target=send, args=(built, REPO), kwargs={"private": False, "branch": None}, daemon=True
+    )
+    started = threading.Event()
 
-        def kill(stored: int) -> None:
-            hub.fail(UPLOADS, 0, times=100)
-            process.kill()
+    def kill(stored: int) -> None:
+        hub.fail(UPLOADS, 0, times=100)
+        started.wait(10)
+        process.kill()
 
-        hub.uploaded = kill
-        assert process.wait(timeout=120) != 0
+    hub.uploaded = kill
+    process.start()
+    started.set()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
     kept = len(hub.blobs)
     assert kept >= 1
     assert hub.commits(REPO) == ["initial commit"]
@@ -203,9 +219,6 @@ def test_a_killed_upload_goes_on_where_it_stopped(hub: Hub, built: Built, tmp_pa
     send(built, REPO, private=False, branch=None)
     assert hub.count(UPLOADS) - before == n_parquet(built) - kept
     assert hub.files(REPO) == contents(built.folder)
-    printed = log.read_text()
-    assert "FollowIRSample: 48 queries" in printed
-    assert TOKEN not in printed
 
 
 def test_wrong_data_send_nothing(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

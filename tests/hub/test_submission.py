@@ -1,22 +1,19 @@
-"""Each fault of a submission, made on purpose; and mteb's own submission of what is left without one."""
+"""Each fault of a submission, made on purpose."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from made_files import PLACE
 
 from evaluators.cli import main
-from evaluators.plugin.models import MINILM
 from hub_cards.submission_checks import submission_findings
 
-PLACE = "results/sentence-transformers__all-MiniLM-L6-v2/8b3219a92973c328a8e22fadcfa821b5dc75636a"
 Spoil = Callable[[Path], None]
 
 
@@ -157,6 +154,20 @@ FAULTS: dict[str, tuple[Spoil, str]] = {
     "score null": (scores("FollowIRSample", **{"p-MRR": None}), "no number: p-MRR is None"),
     "score true": (scores("FollowIRSample", og={"map_at_5": True}), "no number: og.map_at_5 is True"),
     "reversed interval": (scores(ds_at_1_low=0.9, ds_at_1_high=0.1), "ds_at_1_low is above ds_at_1_high"),
+    "bound alone": (scores("FollowIRSample", followir_score_low=0.0), "followir_score_low without"),
+    "bounds alone": (scores("IFIRSample", level_9_mrr_at_20_low=0.1, level_9_mrr_at_20_high=0.2), "without level_9"),
+    "score below its interval": (
+        scores("IFIRSample", instfol_at_20=-0.5, instfol_at_20_low=-0.1, instfol_at_20_high=0.2),
+        "instfol_at_20 is -0.5, outside its interval from -0.1 to 0.2",
+    ),
+    "score above its interval": (
+        scores("FollowIRSample", og={"mrr_at_5": 0.9, "mrr_at_5_low": 0.1, "mrr_at_5_high": 0.2}),
+        "og.mrr_at_5 is 0.9, outside its interval",
+    ),
+    "bound of p-MRR times 100": (scores("FollowIRSample", **{"p-MRR_low": -9, "p-MRR_high": 8}), "p-MRR_low is -9, as"),
+    "bound of InstFol times 100": (scores("IFIRSample", instfol_at_20_high=10.3), "instfol_at_20_high is 10.3"),
+    "bound of a retrieval score times 100": (scores("FollowIRSample", followir_score_high=30), "score_high is 30"),
+    "bound null": (scores("FollowIRSample", followir_score_low=None), "no number: followir_score_low is None"),
     "negative share": (scores(tied_top_share=-0.5), "tied_top_share is -0.5"),
     # several runs
     "subset twice": (changed("TCRSample.json", twice), "stands in it 2 times: several runs in one file"),
@@ -209,6 +220,23 @@ def test_results_without_a_fault_pass_and_what_cannot_be_helped_is_told(
     assert must(made_results / "results") == []
 
 
+def test_scores_may_lie_on_their_bounds_but_for_rounding(results: Path) -> None:
+    (block,) = json.loads((results / PLACE / "FollowIRSample.json").read_text())["scores"]["test"]
+    tight = {f"{key}_{end}": block[key] for key in ("p-MRR", "followir_score") for end in ("low", "high")}
+    rounded = {"ndcg_at_10_low": block["ndcg_at_10"] + 4e-6, "ndcg_at_10_high": block["ndcg_at_10"] + 4e-6}
+    scores("FollowIRSample", **tight, **rounded)(results)
+    assert must(results) == []
+
+
+def test_a_score_times_100_is_told_once_whatever_its_interval_says(results: Path) -> None:
+    (block,) = json.loads((results / PLACE / "FollowIRSample.json").read_text())["scores"]["test"]
+    bounds = {"p-MRR_low": block["p-MRR"] - 0.01, "p-MRR_high": block["p-MRR"] + 0.01}
+    scores("FollowIRSample", **bounds)(results)
+    changed("FollowIRSample.json", hundredfold)(results)
+    (told,) = must(results)
+    assert "store it as computed, -1..1" in told
+
+
 def test_notes_do_not_fail_a_submission(results: Path) -> None:
     record(notes=["a subset of the published questions"])(results)
     meta(license=None)(results)
@@ -237,76 +265,3 @@ def test_a_folder_without_results_is_no_clean_submission(tmp_path: Path, capsys:
     (tmp_path / "results").mkdir()
     assert main(["check-submission", str(tmp_path)]) == 1
     assert "holds no result" in capsys.readouterr().err
-
-
-# ---- mteb's submission -------------------------------------------------------------------------------------------
-
-
-def git(place: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=place, check=True, capture_output=True, text=True).stdout
-
-
-def test_mteb_commits_just_these_results_and_nothing_is_pushed(
-    made_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("GIT_CONFIG_COUNT", raising=False)
-    before = {p: p.read_bytes() for p in made_results.rglob("*") if p.is_file()}
-    target = tmp_path / "dry"
-    assert main(["check-submission", str(made_results), "--dry-run", str(target)]) == 0
-    printed = capsys.readouterr().out
-    clone = target / "remote"
-    names = ["FollowIRSample.json", "IFIRSample.json", "TCRSample.json", "model_meta.json", "run_settings.jsonl"]
-    committed = git(clone, "show", "--name-only", "--format=", "HEAD").split()
-    assert sorted(committed) == sorted(f"{PLACE}/{name}" for name in names)
-    for name in names:
-        assert git(clone, "show", f"HEAD:{PLACE}/{name}") == (made_results / PLACE / name).read_text()
-    assert MINILM in git(clone, "show", "--no-patch", "--format=%s", "HEAD")
-    assert MINILM in printed
-    assert str(clone) in printed
-    assert git(clone, "config", "remote.origin.url").strip() == "https://github.com/embeddings-benchmark/results"
-    # The stand-in has the one commit that it was made with, and the results are as they were.
-    assert git(target / "stand-in", "rev-list", "--all", "--count").strip() == "1"
-    assert {p: p.read_bytes() for p in made_results.rglob("*") if p.is_file()} == before
-    assert "GIT_CONFIG_COUNT" not in os.environ
-
-
-def test_what_a_repository_has_already_is_not_committed_again(
-    made_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
-    main(["check-submission", str(made_results), "--dry-run", str(first)])
-    clone = first / "remote"
-    git(clone, "branch", "--force", "main", "HEAD")
-    git(clone, "checkout", "--quiet", "main")
-    state = git(clone, "rev-parse", "main")
-    capsys.readouterr()
-    assert main(["check-submission", str(made_results), "--dry-run", str(second), "--repository", str(clone)]) == 0
-    assert "mteb would submit nothing" in capsys.readouterr().out
-    git(clone, "rm", "--quiet", f"{PLACE}/TCRSample.json")
-    git(clone, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message=without one")
-    assert main(["check-submission", str(made_results), "--dry-run", str(third), "--repository", str(clone)]) == 0
-    printed = capsys.readouterr().out
-    assert f"{PLACE}/TCRSample.json" in git(third / "remote", "show", "--name-only", "--format=", "HEAD")
-    assert "not in it" in printed
-    assert "IFIRSample.json" in printed.rpartition("not in it")[2]
-    assert git(clone, "rev-parse", "main~1") == state
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (("--dry-run", "{made}"), "is not empty"),
-        (("--dry-run", "{tmp}/new", "--repository", "{tmp}"), "is no git repository"),
-        (("--repository", "{tmp}"), "--repository is for --dry-run"),
-    ],
-)
-def test_unusable_folders_are_refused(
-    made_results: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    options: tuple[str, ...],
-    told: str,
-) -> None:
-    filled = [option.format(made=made_results, tmp=tmp_path) for option in options]
-    assert main(["check-submission", str(made_results), *filled]) == 1
-    assert told in capsys.readouterr().err
