@@ -14,6 +14,7 @@ from evaluators.metrics.bootstrap import (
     bootstrap_siblings,
     p_null,
 )
+from evaluators.metrics.cluster_bootstrap import bootstrap_clusters
 from evaluators.metrics.ifir import QueryMean, ifir_mrr, ifir_ndcg
 from evaluators.metrics.instfol import inst_fol, weighted_score
 from evaluators.metrics.pmrr import PMRR, p_mrr
@@ -29,6 +30,7 @@ __all__ = [
     "Robustness",
     "SiblingBootstrap",
     "SiblingQuery",
+    "bootstrap_clusters",
     "bootstrap_difference",
     "bootstrap_mean",
     "bootstrap_siblings",

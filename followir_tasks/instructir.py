@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from evaluators.metrics.cluster_bootstrap import bootstrap_clusters
 from evaluators.metrics.robustness import robustness_at_k
 from evaluators.plugin.checks import DatasetError, column, shown
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.mteb_internals import metadata_of
-from evaluators.plugin.results import SpecialScores
+from evaluators.plugin.results import SpecialScores, bounds
 from evaluators.plugin.sources import Source
 from evaluators.plugin.task import BeyondTask
 from followir_tasks.data import INSTRUCTIR_FILES, fetch_instructir, is_instructir, read_instructir
@@ -20,8 +21,13 @@ ROBUSTNESS_K = 10
 
 
 class InstructIRRobustness(BeyondTask):
-    """InstructIR: the same query under many users' instructions; the worst one counts."""
+    """InstructIR: the same query under many users' instructions; the worst one counts.
 
+    Robustness@10 and mteb's nDCG@10 have 95 % intervals (``<key>_low``, ``<key>_high``): percentiles of 1,000 resamples
+    of base queries, each drawn with all its instructions; none where the score rests on a single base query.
+    """
+
+    metric_version = 2
     data_name = "instructir"
     metadata = metadata_of("InstructIR").model_copy(
         update={
@@ -61,15 +67,19 @@ class InstructIRRobustness(BeyondTask):
 
     def special_scores(self, run: dict[str, dict[str, float]], data: TaskData) -> SpecialScores:
         found = robustness_at_k(run, data.relevant_docs, ROBUSTNESS_K, base_query)
+        robustness, ndcg = f"robustness_at_{ROBUSTNESS_K}", f"ndcg_at_{ROBUSTNESS_K}"
+        bases = [base_query(query) for query in found.per_query]
         scores = {
-            f"robustness_at_{ROBUSTNESS_K}": found.score,
+            robustness: found.score,
+            **bounds(robustness, bootstrap_clusters(list(found.per_base.values()), list(found.per_base))),
+            **bounds(ndcg, bootstrap_clusters(list(found.per_query.values()), bases)),
             "n_base_queries": len(found.per_base),
             "n_base_queries_with_one_instruction": found.n_single,
             "n_queries": len(found.per_query),
         }
         rows = {
-            query: {"base_query": base_query(query), f"ndcg_at_{ROBUSTNESS_K}": value}
-            for query, value in found.per_query.items()
+            query: {"base_query": base, ndcg: value}
+            for base, (query, value) in zip(bases, found.per_query.items(), strict=True)
         }
         return SpecialScores(scores, rows)
 

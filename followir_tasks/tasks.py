@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from mteb.abstasks.task_metadata import TaskMetadata
 
 from evaluators.metrics.chance import chance_average_precision, chance_ndcg
+from evaluators.metrics.cluster_bootstrap import bootstrap_clusters
 from evaluators.metrics.pmrr import p_mrr
 from evaluators.metrics.standard import trec_measure
 from evaluators.plugin import doubt
@@ -17,7 +18,7 @@ from evaluators.plugin.checks import column, pointer_problems, shown, size_note
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import config_files, embedded_revision, is_dataset_directory
 from evaluators.plugin.mteb_internals import metadata_of, standard_scores
-from evaluators.plugin.results import SpecialScores, TaskOption
+from evaluators.plugin.results import SpecialScores, TaskOption, bounds
 from evaluators.plugin.sources import Source
 from evaluators.plugin.task import BeyondTask
 from followir_tasks.data import fetch_followir, read_followir
@@ -57,9 +58,12 @@ SUBSETS = (
 class FollowIRTask(BeyondTask):
     """FollowIR: the same query under an original and a narrower instruction, ranking the same candidates.
 
-    Main score p-MRR, -1..1: positive when documents that the changed instruction excludes move down.
+    Main score p-MRR, -1..1: positive when documents that the changed instruction excludes move down. It, and
+    ``followir_score`` against either judgements, have 95 % intervals (``<key>_low``, ``<key>_high``): percentiles of
+    1,000 resamples of topics, for p-MRR of those that have a changed document; none where there is only one such topic.
     """
 
+    metric_version = 2
     measure: ClassVar[str] = "map_cut.1000"
     published_size: ClassVar[tuple[int, int] | None] = None
     task_options = (
@@ -168,6 +172,9 @@ class FollowIRTask(BeyondTask):
             "n_topics_without_relevant_changed_qrels": _without_relevant(swapped),
             **nested,
         }
+        per_topic = {"p-MRR": paired.per_query, "followir_score": score, "followir_score_changed_qrels": score_changed}
+        for name, values in per_topic.items():
+            scores |= bounds(name, bootstrap_clusters(list(values.values()), list(values)))
         rows = {
             topic: {
                 "p-MRR": paired.per_query.get(topic),

@@ -24,7 +24,6 @@ SCALE = (
     "instruction made no difference, and has no fixed lower end. Nothing is shown times 100; values that papers print "
     "times 100 (p-MRR, MAP and nDCG of FollowIR, InstFol of IFIR) were divided by 100."
 )
-BOUNDS = ("_low", "_high")
 _PATTERNS = (
     (SIGNED, re.compile(r"p-MRR(_low|_high)?")),
     (AT_MOST_1, re.compile(r"(.*_)?instfol_at_\d+(_low|_high)?")),

@@ -15,8 +15,9 @@ from mteb.results import TaskResult
 from packaging.version import InvalidVersion, Version
 
 from evaluators.plugin.judged import JudgedTask
+from evaluators.plugin.results import BOUNDS, bounded
 from evaluators.plugin.task import RECORD_KEY, BeyondTask
-from hub_cards.measures import AT_MOST_1, BOUNDS, LIMITS, SIGNED, UNIT, scale_of
+from hub_cards.measures import AT_MOST_1, LIMITS, SIGNED, UNIT, scale_of
 from hub_cards.model_card_measures import known_task, measures
 from hub_cards.results import read_task_result, variant_words
 from hub_cards.values import number
@@ -208,7 +209,7 @@ def _values(scores: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 def _interval_problems(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Scores with what is wrong with their intervals: a score has both bounds or none, and lies between them."""
-    for key in dict.fromkeys(name.removesuffix(end) for name in values for end in BOUNDS if name.endswith(end)):
+    for key in dict.fromkeys(bounded(name) for name in values if bounded(name) != name):
         names = (key, *(f"{key}{end}" for end in BOUNDS))
         value, low, high = (number(values.get(name)) for name in names)
         if lacking := [name for name in names if name not in values]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from evaluators.judge.judges import Judge, Judgement, Pair, check_judgements
+from evaluators.metrics.bootstrap import Bootstrapped
+from evaluators.metrics.cluster_bootstrap import bootstrap_clusters
 from evaluators.metrics.instfol import inst_fol_of_lists, mean_of_known, paper_inst_fol_of_lists
 from evaluators.metrics.ranking import Run, top
 from evaluators.plugin.data import TaskData, passage_texts
+from evaluators.plugin.results import bounds
 from ifir_tasks.ids import parse_query_id
 from ifir_tasks.scores import K
 
@@ -149,28 +153,47 @@ def judge_run(judge: Judge, run: Run, queries: Iterable[str], data: TaskData, su
 
 
 def inst_fol_means(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """InstFol of each level and, as the mean of the levels' means, over all (IFIR, tables 3 and 11).
+    """InstFol of each level and, as the mean of the levels' means, over all (IFIR, tables 3 and 11), with intervals.
 
     A query without InstFol is left out; a level of such queries alone has no mean, and then there is no overall one.
     Level 0 (no levels) is a level of its own where there are others too.
+
+    The 95 % intervals (``<key>_low``, ``<key>_high``) are percentiles of 1,000 resamples of base queries, each drawn
+    with its instructions of all levels. There is none where the values of a level belong to a single base query.
 
     Args:
         rows: instructed query id -> row with the two InstFol values.
     """
     out: dict[str, float] = {}
-    levels = sorted({parse_query_id(q).level or 0 for q in rows})
+    parts = {q: parse_query_id(q) for q in rows}
+    levels = sorted({part.level or 0 for part in parts.values()})
     for name in (INSTFOL, PAPER_INSTFOL):
-        means = {}
-        for level in levels:
-            of_level = [row[name] for q, row in rows.items() if (parse_query_id(q).level or 0) == level]
-            mean = mean_of_known(of_level)
-            if mean is not None:
-                means[level] = mean
+        known = [
+            _Value(parts[q].base, parts[q].level or 0, row[name]) for q, row in rows.items() if row[name] is not None
+        ]
+        by_level = {level: [v for v in known if v.level == level] for level in levels}
+        means = {level: fmean(v.value for v in of_level) for level, of_level in by_level.items() if of_level}
         if levels != [0]:
-            out |= {f"level_{level}_{name}": mean for level, mean in means.items()}
+            for level, mean in means.items():
+                key = f"level_{level}_{name}"
+                out |= {key: mean} | bounds(key, _resampled(by_level[level]))
         if len(means) == len(levels):
-            out[name] = sum(means.values()) / len(means)
+            out |= {name: fmean(means.values())} | bounds(name, _resampled(known))
     return out
+
+
+class _Value(NamedTuple):
+    """InstFol of one query."""
+
+    base: str
+    level: int
+    value: float
+
+
+def _resampled(values: Sequence[_Value]) -> Bootstrapped | None:
+    """The mean of the levels' means in resamples of the base queries."""
+    bases, levels, known = zip(*values, strict=True)
+    return bootstrap_clusters(known, bases, levels)
 
 
 def _scores(judgements: Iterable[Judgement]) -> list[float | None]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from evaluators.metrics.chance import chance_ndcg
+from evaluators.metrics.cluster_bootstrap import bootstrap_clusters
 from evaluators.metrics.ifir import ifir_mrr, ifir_ndcg
 from evaluators.metrics.ranking import Run
 from evaluators.metrics.standard import trec_measure
+from evaluators.plugin.results import bounds
 from ifir_tasks.ids import parse_query_id
 
 K = 20
+_MEANS = tuple(f"{kind}{measure}_at_{K}" for kind in ("", "paper_", "query_only_") for measure in ("ndcg", "mrr"))
+_WITH_INTERVAL = tuple(f"{name}_at_{K}" for name in ("ndcg", "query_only_ndcg", "paper_ndcg", "paper_mrr"))
 Qrels = Mapping[str, Mapping[str, int]]
 
 
@@ -63,24 +67,43 @@ def averages(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     A subset without levels has none; where only some instructions have a level, the others count as level 0. A mean
     over no query at all is left out, never 0.
     """
-    out = _means(rows.values(), str)
-    levels = {row["level"] for row in rows.values()}
-    for level in sorted(levels) if levels != {0} else ():
-        of_level = [row for row in rows.values() if row["level"] == level]
-        out |= _means(of_level, f"level_{level}_{{}}".format)
+    out: dict[str, Any] = {}
+    for prefix, listed in _by_level(rows):
+        for name in (*_MEANS, f"chance_ndcg_at_{K}"):
+            values = [row[name] for row in _known(listed, name)]
+            if values:
+                out[prefix + name] = sum(values) / len(values)
+        out[f"{prefix}n_queries"] = len(listed)
+        out[f"{prefix}n_without_relevant"] = sum(row["n_relevant"] == 0 for row in listed)
     out["n_plain_queries"] = len({row["base_query"] for row in rows.values()})
     return out
 
 
-def _means(rows: Iterable[Mapping[str, Any]], key: Callable[[str], str]) -> dict[str, Any]:
-    listed = list(rows)
-    out: dict[str, Any] = {}
-    kinds = ("", "paper_", "query_only_")
-    names = [f"{kind}{measure}_at_{K}" for kind in kinds for measure in ("ndcg", "mrr")]
-    for name in (*names, f"chance_ndcg_at_{K}"):
-        values = [row[name] for row in listed if row[name] is not None]
-        if values:
-            out[key(name)] = sum(values) / len(values)
-    out[key("n_queries")] = len(listed)
-    out[key("n_without_relevant")] = sum(row["n_relevant"] == 0 for row in listed)
+def intervals(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """95 % intervals of the main ones of these means, as ``<key>_low`` and ``<key>_high``.
+
+    They are those of nDCG of instructed and plain queries and of the authors' nDCG and MRR: percentiles of 1,000
+    resamples of base queries, each drawn with all its instructions, since these depend on each other. They rest on the
+    queries that the mean is over; where these belong to a single base query, there is none.
+    """
+    out: dict[str, float] = {}
+    for prefix, listed in _by_level(rows):
+        for name in _WITH_INTERVAL:
+            known = _known(listed, name)
+            if known:
+                bases = [row["base_query"] for row in known]
+                out |= bounds(prefix + name, bootstrap_clusters([row[name] for row in known], bases))
     return out
+
+
+def _by_level(rows: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
+    """All rows, and where there are levels those of each, with what stands before the keys of their scores."""
+    listed = list(rows.values())
+    yield "", listed
+    levels = {row["level"] for row in listed}
+    for level in sorted(levels) if levels != {0} else ():
+        yield f"level_{level}_", [row for row in listed if row["level"] == level]
+
+
+def _known(rows: Iterable[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
+    return [row for row in rows if row[name] is not None]

@@ -19,7 +19,7 @@ from evaluators.plugin.sources import Source
 from ifir_tasks.data import QUERY_FILE, is_authors_layout, read_authors, read_own
 from ifir_tasks.ids import parse_query_id
 from ifir_tasks.instfol import INSTFOL, RUBRICS, inst_fol_means, judge_run
-from ifir_tasks.scores import averages, has_relevant, instructed_queries, per_query_scores
+from ifir_tasks.scores import averages, has_relevant, instructed_queries, intervals, per_query_scores
 
 REPOSITORY = "songtingyu/IFIR"
 # The last upload of data in the repository's history; later commits edit the card. Only this short form is known.
@@ -75,10 +75,11 @@ class IFIRTask(JudgedTask):
 
     One search ranks the corpus for the plain query and for each instruction. mteb's usual scores are averaged over
     the instructed queries that have a relevant passage; the main score is their nDCG@20. A judge adds InstFol.
+    Both have 95 % intervals over base queries (:mod:`ifir_tasks.scores`, :mod:`ifir_tasks.instfol`).
     """
 
     data_name = "IFIR"
-    metric_version = 2
+    metric_version = 3
     judged_score = INSTFOL
     rubrics = RUBRICS
     subset: ClassVar[Subset | None] = None
@@ -185,7 +186,7 @@ class IFIRTask(JudgedTask):
             self.k_values,
             self._previous_results_model_meta,
         )
-        return SpecialScores(usual | averages(rows), rows)
+        return SpecialScores(usual | averages(rows) | intervals(rows), rows)
 
     def judged_scores(self, run: dict[str, dict[str, float]], data: TaskData, judge: Judge) -> Judged:
         folder = self.subset.folder if self.subset else None

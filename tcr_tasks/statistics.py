@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from evaluators.metrics.bootstrap import Hits, bootstrap_siblings, p_null
 from evaluators.metrics.siblings import SiblingQuery, summarise
+from evaluators.plugin.results import bounds
 from tcr_tasks.data import PUBLISHED_SIZES, Question
 
 # Quoted from section 4.1.2 of the paper: chance DS@1 when column-deletion siblings are left out of the groups.
@@ -51,7 +52,7 @@ def interval_scores(
     bootstrapped = bootstrap_siblings(hits)
     out: dict[str, float] = {}
     for name, score in bootstrapped._asdict().items():
-        out[f"{name}_low"], out[f"{name}_high"] = score.interval()
+        out |= bounds(name, score)
     ds = bootstrapped.ds_at_1
     out["ds_at_1_p_bootstrap"] = ds.p_bootstrap(summarise(found)["chance_ds_at_1"])
     if (Counter(q.type for q in questions), n_tables) == PUBLISHED_SIZES[""]:

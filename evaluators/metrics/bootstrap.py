@@ -7,6 +7,7 @@ A resample draws as many queries as there are, with replacement. Only how often 
 matters, and these counts follow a multinomial distribution, so the counts are drawn rather than the queries: the same
 distribution at a fraction of the cost, and no order of the queries can change a number. Queries count as independent,
 as in the paper; where several share a group of tables they are not quite, and the intervals are then somewhat narrow.
+For values that depend on each other, :mod:`evaluators.metrics.cluster_bootstrap` draws whole clusters of them.
 """
 
 from __future__ import annotations
@@ -99,8 +100,8 @@ def bootstrap_mean(values: ArrayLike, resamples: int = RESAMPLES, seed: int = SE
     Raises:
         ValueError: without queries, for values that are not finite or not one-dimensional, or fewer than 1 resamples.
     """
-    rows = _column(values, "values")[:, None]
-    return Bootstrapped(float(rows.mean()), _resampled_sums(rows, resamples, seed)[:, 0] / len(rows))
+    rows = finite_column(values, "values")[:, None]
+    return Bootstrapped(float(rows.mean()), resampled_sums(rows, resamples, seed)[:, 0] / len(rows))
 
 
 def bootstrap_siblings(hits: Hits, resamples: int = RESAMPLES, seed: int = SEED) -> SiblingBootstrap:
@@ -115,7 +116,7 @@ def bootstrap_siblings(hits: Hits, resamples: int = RESAMPLES, seed: int = SEED)
             is no group hit; the position of the query is named.
     """
     rows = _hit_rows(hits)
-    return _scores(rows.sum(axis=0)[None], _resampled_sums(rows, resamples, seed), len(rows))
+    return _scores(rows.sum(axis=0)[None], resampled_sums(rows, resamples, seed), len(rows))
 
 
 def bootstrap_difference(first: Hits, second: Hits, resamples: int = RESAMPLES, seed: int = SEED) -> SiblingBootstrap:
@@ -139,7 +140,7 @@ def bootstrap_difference(first: Hits, second: Hits, resamples: int = RESAMPLES, 
             "that both have, in one order"
         )
     rows = np.hstack([ours, theirs])
-    observed, drawn = rows.sum(axis=0)[None], _resampled_sums(rows, resamples, seed)
+    observed, drawn = rows.sum(axis=0)[None], resampled_sums(rows, resamples, seed)
     n = len(rows)
     pairs = zip(_scores(observed[:, :2], drawn[:, :2], n), _scores(observed[:, 2:], drawn[:, 2:], n), strict=True)
     return SiblingBootstrap(*(Bootstrapped(a.value - b.value, a.resampled - b.resampled) for a, b in pairs))
@@ -164,7 +165,7 @@ def p_null(hits: Hits, group_sizes: ArrayLike) -> float:
         ValueError: as :func:`bootstrap_siblings`, or for a group size that is not a whole number of at least 1.
     """
     rows = _hit_rows(hits)
-    sizes = _column(group_sizes, "group_sizes")
+    sizes = finite_column(group_sizes, "group_sizes")
     if len(sizes) != len(rows):
         raise ValueError(f"{len(sizes)} group sizes for {len(rows)} queries; there must be one for each")
     bad = np.flatnonzero((sizes < 1) | (sizes != np.floor(sizes)))
@@ -194,8 +195,12 @@ def _scores(observed: Array, drawn: Array, n: int) -> SiblingBootstrap:
     )
 
 
-def _resampled_sums(rows: Array, resamples: int, seed: int) -> Array:
-    """Sums of the columns in each resample of the rows, shape (resamples, columns)."""
+def resampled_sums(rows: Array, resamples: int, seed: int) -> Array:
+    """Sums of the columns in each resample of the rows, shape (resamples, columns); the order of rows is of no account.
+
+    Raises:
+        ValueError: for fewer than 1 resamples.
+    """
     if resamples < 1:
         raise ValueError(f"a bootstrap needs at least 1 resample, got {resamples}")
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
@@ -206,7 +211,7 @@ def _resampled_sums(rows: Array, resamples: int, seed: int) -> Array:
 
 def _hit_rows(hits: Hits) -> Array:
     """Target and group hits as columns of 0 and 1, shape (queries, 2)."""
-    target, group = _column(hits.target, "target hits"), _column(hits.group, "group hits")
+    target, group = finite_column(hits.target, "target hits"), finite_column(hits.group, "group hits")
     if len(target) != len(group):
         raise ValueError(f"{len(target)} target hits and {len(group)} group hits; there must be one of each per query")
     rows = np.column_stack([target, group])
@@ -219,7 +224,12 @@ def _hit_rows(hits: Hits) -> Array:
     return rows
 
 
-def _column(values: ArrayLike, what: str) -> Array:
+def finite_column(values: ArrayLike, what: str) -> Array:
+    """One value per query as an array.
+
+    Raises:
+        ValueError: naming the position, for values that are not finite; or if there is none, or no single column.
+    """
     column = np.asarray(values, dtype=np.float64)
     if column.ndim != 1:
         raise ValueError(f"{what} must be one value per query, got an array of shape {column.shape}")

@@ -21,7 +21,7 @@ from evaluators.plugin.checks import shown
 from evaluators.plugin.judged import JUDGE_KEY, Judged, JudgedTask, check_share
 from evaluators.plugin.judged_runs import judged_pairs, judged_task, prediction_files, saved_predictions
 from evaluators.plugin.predictions import Predictions
-from evaluators.plugin.results import SpecialScores, output_folder, write_per_query
+from evaluators.plugin.results import SpecialScores, bounded, output_folder, write_per_query
 from evaluators.plugin.task import RECORD_KEY, SPLIT
 
 FACETS = "facets"
@@ -226,8 +226,11 @@ def _result_file(task: JudgedTask, predictions: Predictions, results: Path, scor
 
 
 def _differing(saved: dict[str, Any], computed: dict[str, Any]) -> list[str]:
-    """The scores of a result file that these rankings do not give, those of the plain queries among them."""
-    numbers = {k: v for k, v in computed.items() if isinstance(v, float | int) and math.isfinite(v)}
+    """The scores of a result file that these rankings do not give, those of the plain queries among them.
+
+    Bounds of intervals tell no more about rankings than their scores, and other releases of numpy may draw others.
+    """
+    numbers = {k: v for k, v in computed.items() if isinstance(v, float | int) and math.isfinite(v) and bounded(k) == k}
     return [k for k, v in numbers.items() if k in saved and not math.isclose(saved[k], v, abs_tol=_ROUNDING)]
 
 
@@ -245,4 +248,4 @@ def _merge(path: Path, task: JudgedTask, judged: Judged) -> None:
 
 
 def _is_judged(key: str, task: JudgedTask) -> bool:
-    return key in ("n_judged", "n_unscored", "weighted") or key.endswith(task.judged_score)
+    return key in ("n_judged", "n_unscored", "weighted") or bounded(key).endswith(task.judged_score)

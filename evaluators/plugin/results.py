@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evaluators.files import unfinished
+from evaluators.metrics.bootstrap import Bootstrapped
 
 _PROVENANCE = "mteb_beyond"
 # What follows a task's name in the files that a run saves: mteb's rankings, and our table of scores per query.
@@ -20,6 +21,8 @@ PREDICTIONS, PER_QUERY = "_predictions.json", "_per_query.parquet"
 SAVED_BY = "`mteb-beyond run --prediction-folder DIR` saves rankings and scores per query"
 # The column that names the subset, in tables of tasks that have several.
 SUBSET = "subset"
+# What follows a score's key in the keys of its 95 % interval.
+BOUNDS = ("_low", "_high")
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,23 @@ class SpecialScores:
     """What a task adds to mteb's scores.
 
     Attributes:
-        scores: flat (or, as upstream does, ``og`` / ``changed`` nested) values, Python floats on the 0-1 scale.
+        scores: flat (or, as upstream does, ``og`` / ``changed`` nested) values, Python floats on the 0-1 scale. Beside
+            a score may stand its 95 % interval, as ``<key>_low`` and ``<key>_high``.
         per_query: query id -> the same values for that query alone, for the per-query table.
     """
 
     scores: dict[str, Any]
     per_query: dict[str, dict[str, Any]]
+
+
+def bounds(key: str, drawn: Bootstrapped | None) -> dict[str, float]:
+    """A score's interval as results have it, under ``<key>_low`` and ``<key>_high``; nothing where there is none."""
+    return {} if drawn is None else {key + end: bound for end, bound in zip(BOUNDS, drawn.interval(), strict=True)}
+
+
+def bounded(key: str) -> str:
+    """The key of the score that a key is about: itself, or the one whose interval it belongs to."""
+    return next((key.removesuffix(end) for end in BOUNDS if key.endswith(end)), key)
 
 
 def output_folder(folder: Path) -> Path:

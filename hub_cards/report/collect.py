@@ -10,8 +10,9 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from evaluators.plugin.registry import load_plugins, registered_tasks
+from evaluators.plugin.results import bounded
 from evaluators.plugin.task import RECORD_KEY
-from hub_cards.measures import BENCHMARKS, BOUNDS, OTHER, benchmark_of
+from hub_cards.measures import BENCHMARKS, OTHER, benchmark_of
 from hub_cards.report.published import AVERAGES
 from hub_cards.results import Result, read_results
 from hub_cards.values import number
@@ -200,7 +201,7 @@ def _averages(models: Sequence[str], entries: Sequence[Entry]) -> Iterable[Entry
             for key in parts[0].scores:
                 values = [v for e in parts if (v := number(e.scores.get(key))) is not None]
                 # Neither the mean of bounds nor of p-values is that of the mean.
-                told = key.startswith("n_") or "_n_" in key or "_p_" in key or key.endswith(BOUNDS)
+                told = key.startswith("n_") or "_n_" in key or "_p_" in key or bounded(key) != key
                 if len(values) == len(parts) and not told:
                     means[key] = fmean(values)
             record: dict[str, Any] = {"notes": list(dict.fromkeys(note for e in parts for note in e.notes))}

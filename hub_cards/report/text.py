@@ -9,7 +9,8 @@ from typing import Any
 
 from tabulate import tabulate
 
-from hub_cards.measures import BOUNDS, COUNT, MEASURES, OTHER, OWN, SCALE, UNIT, scale_of
+from evaluators.plugin.results import BOUNDS, bounded
+from hub_cards.measures import COUNT, MEASURES, OTHER, OWN, SCALE, UNIT, scale_of
 from hub_cards.report.best import BEST, best
 from hub_cards.report.collect import Collected, Entry, family_of
 from hub_cards.report.page import TITLE
@@ -135,7 +136,7 @@ def _numbers(scores: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str,
     for key, value in scores.items():
         if isinstance(value, Mapping) and not prefix and key in ("og", "changed"):
             yield from _numbers(value, f"{key}.")
-        is_bound = key.endswith(BOUNDS) and key.rsplit("_", 1)[0] in scores
+        is_bound = bounded(key) != key and bounded(key) in scores
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and not is_bound and not key.startswith(_LEFT_OUT):
             yield prefix + key, value

@@ -144,6 +144,23 @@ def test_scores_by_hand(tmp_path: Path) -> None:
         assert type(scores[name]) is float
 
 
+def test_intervals_by_hand(tmp_path: Path) -> None:
+    """Of three topics 1 in 27 resamples holds the worst or the best alone, more than the 2.5 % beyond either bound.
+
+    p-MRR is over the two topics that have a changed document; of a single one there is no interval.
+    """
+    scores = scores_of(written(tmp_path / "three"), FixedRanking(RUN))
+    found = {key: value for key, value in scores.items() if key.endswith(("_low", "_high"))}
+    expected = {}
+    for name, values in (("p-MRR", P_MRR), ("followir_score", MAP), ("followir_score_changed_qrels", MAP_CHANGED)):
+        expected |= {f"{name}_low": min(values.values()), f"{name}_high": max(values.values())}
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert all(type(value) is float for value in found.values())
+    assert scores["mteb_beyond"]["metric_version"] == 2
+    single = scores_of(written(tmp_path / "one", changed=CHANGED | {"t3": []}), FixedRanking(RUN))
+    assert {key for key in single if key.endswith(("_low", "_high"))} == expected.keys() - {"p-MRR_low", "p-MRR_high"}
+
+
 def _random_run(seed: int, n_values: int | None = None) -> Run:
     """Random scores for all candidates; few values give many ties."""
     rng = np.random.default_rng(seed)

@@ -125,8 +125,8 @@ def test_scores_of_other_data_are_refused(tmp_path: Path, demo_files: Path) -> N
 
 def test_scores_of_another_metric_version_are_refused(demo_files: Path) -> None:
     for path in demo_files.rglob("IFIRSample.json"):
-        path.write_text(path.read_text().replace('"metric_version": 2', '"metric_version": 1'))
-    with pytest.raises(ValueError, match=r"IFIRSample\.json is of metric version 1, now 2"):
+        path.write_text(path.read_text().replace('"metric_version": 3', '"metric_version": 2'))
+    with pytest.raises(ValueError, match=r"IFIRSample\.json is of metric version 2, now 3"):
         scores.measure(demo_files)
 
 

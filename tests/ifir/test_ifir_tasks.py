@@ -154,7 +154,31 @@ def test_scores_by_hand(tmp_path: Path) -> None:
         "n_judgements_on_dropped_passages": 0,
     }
     assert scores["tied_top_share"] == 0.0
-    assert scores["mteb_beyond"]["metric_version"] == 2
+    assert scores["mteb_beyond"]["metric_version"] == 3
+
+
+def test_intervals_by_hand(tmp_path: Path) -> None:
+    """Of two base queries a quarter of the resamples holds one alone, so that the bounds are the means of either.
+
+    All instructions of a base query are drawn together. Level 2 is of a alone, and nDCG at level 3 of b alone, since
+    a-v3 has no relevant passage: a single base query says nothing.
+    """
+
+    def of_bases(values: Mapping[str, float], level: str = "") -> list[float]:
+        return sorted(fmean(v for q, v in values.items() if q.startswith(b) and q.endswith(level)) for b in "ab")
+
+    scores = scores_of(written(tmp_path), FixedRanking(RUN))
+    found = {key: value for key, value in scores.items() if key.endswith(("_low", "_high"))}
+    expected = {}
+    for name in ("ndcg_at_20", "query_only_ndcg_at_20", "paper_ndcg_at_20", "paper_mrr_at_20"):
+        values = BY_HAND[name]
+        expected |= dict(zip((f"{name}_low", f"{name}_high"), of_bases(values), strict=True))
+        for level in ("1", "3") if name.startswith("paper_") else ("1",):
+            key = f"level_{level}_{name}"
+            expected |= dict(zip((f"{key}_low", f"{key}_high"), of_bases(values, level), strict=True))
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert all(type(value) is float for value in found.values())
+    assert scores["ndcg_at_20_low"] < scores["ndcg_at_20"] < scores["ndcg_at_20_high"]
 
 
 def test_equal_scores_are_ordered_by_id_descending(tmp_path: Path) -> None:

@@ -170,6 +170,9 @@ def test_a_query_without_any_score_is_left_out_and_a_level_without_any_withholds
     assert found == {
         "level_1_instfol_at_20": 0.5,
         "level_1_paper_instfol_at_20": 0.5,
+        # Level 1 alone has values of two base queries.
+        "level_1_paper_instfol_at_20_low": 0.5,
+        "level_1_paper_instfol_at_20_high": 0.5,
         "level_2_paper_instfol_at_20": 0.5,
         "paper_instfol_at_20": 0.5,
     }
@@ -181,6 +184,30 @@ def test_overall_is_the_mean_of_levels_not_of_queries() -> None:
     rows = {f"{i}-v1": {"instfol_at_20": 1.0, "paper_instfol_at_20": 1.0} for i in range(9)}
     rows["x-v3"] = {"instfol_at_20": 0.0, "paper_instfol_at_20": 0.0}
     assert inst_fol_means(rows)["instfol_at_20"] == 0.5
+
+
+def test_intervals_by_hand() -> None:
+    """Of two base queries a quarter of the resamples holds one alone, so that the bounds are the values of either.
+
+    Over all, either has the mean of its levels' means: a (0.6 + 0) / 2 = 0.3, b (0 + 0.8) / 2 = 0.4, and not the mean
+    of its queries, for a (0.4 + 0.8 + 0) / 3.
+    """
+    values = {"a-v1": 0.4, "a~2-v1": 0.8, "a-v2": 0.0, "b-v1": 0.0, "b-v2": 0.8}
+    found = inst_fol_means({q: {"instfol_at_20": v, "paper_instfol_at_20": None} for q, v in values.items()})
+    assert found == pytest.approx(
+        {
+            "instfol_at_20": (1.2 / 3 + 0.8 / 2) / 2,
+            "instfol_at_20_low": 0.3,
+            "instfol_at_20_high": 0.4,
+            "level_1_instfol_at_20": 1.2 / 3,
+            "level_1_instfol_at_20_low": 0.0,
+            "level_1_instfol_at_20_high": 0.6,
+            "level_2_instfol_at_20": 0.4,
+            "level_2_instfol_at_20_low": 0.0,
+            "level_2_instfol_at_20_high": 0.8,
+        },
+        abs=1e-12,
+    )
 
 
 @pytest.mark.parametrize(
@@ -490,6 +517,67 @@ def arguments(**changed: Any) -> Any:
     parser = cli.build_parser()
     listed = ["judge", *(x for k, v in changed.items() for x in (f"--{k.replace('_', '-')}", str(v)))]
     return parser.parse_args(listed)
+
+
+def test_intervals_come_with_a_judge_at_once_or_later_and_go_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bases, facets, ends = ("p", "q"), {"p": 11, "q": 7}, ("", "_low", "_high")
+    write_dataset(
+        tmp_path / "data",
+        {
+            "corpus": [{"_id": d, "title": "", "text": f"Text of {d}."} for d in DOCUMENTS],
+            "queries": [{"_id": f"{b}-{s}", "text": "tax"} for b in bases for s in ("og", "v1", "v2")],
+            "instruction": [{"query-id": f"{b}-v{n}", "instruction": f"I {n}."} for b in bases for n in (1, 2)],
+            "qrels": [{"query-id": f"{b}-v{n}", "corpus-id": "d00", "score": 1} for b in bases for n in (1, 2)],
+            "facets": [
+                {"query-id": b, "corpus-id": d, "score": i // facets[b] % 4}
+                for b in bases
+                for i, d in enumerate(DOCUMENTS)
+            ],
+        },
+        Card("t", "t", "mit"),
+    )
+    monkeypatch.setattr(IFIRSample, "data_path", tmp_path / "data")
+    run = RUN | {"p-og": whole(3), "p-v1": whole(9), "p-v2": whole(1)}
+
+    def evaluated(folder: str, judge: Any) -> Path:
+        place = tmp_path / folder
+        task = task_on(tmp_path / "data", judge)
+        evaluate(FixedRanking(run), task, output_folder=place, prediction_folder=place / "predictions")
+        return next(place.rglob("IFIRSample.json"))
+
+    def of(path: Path) -> dict[str, Any]:
+        return dict(json.loads(path.read_text())["scores"]["test"][0])
+
+    path = evaluated("later", None)
+    unjudged = of(path)
+    assert not any("instfol" in key for key in unjudged)
+    given = {"task": "IFIRSample", "predictions": tmp_path / "later", "results": tmp_path / "later", "judge": "facets"}
+    assert run_judge(arguments(**given)) == 0
+    judged = of(path)
+    keys = [f"{p}{k}instfol_at_20{e}" for p in ("", "level_1_", "level_2_") for k in ("", "paper_") for e in ends]
+    assert judged.keys() - unjudged.keys() == {*keys, "n_judged", "n_unscored", "weighted"}
+    assert judged == of(evaluated("at once", FacetJudge()))
+    # Of two base queries, the bounds are the values of either, here from the table per query.
+    rows = pq.read_table(next((tmp_path / "later").rglob("*_per_query.parquet"))).to_pylist()
+    for key in ("instfol_at_20", "paper_instfol_at_20"):
+        either = sorted(float(np.mean([row[key] for row in rows if row["base_query"] == base])) for base in bases)
+        assert [judged[f"{key}_low"], judged[f"{key}_high"]] == pytest.approx(either, abs=1e-6)
+        assert either[0] < judged[key] < either[1]
+
+    # Another judging leaves nothing behind of the one before, and finds its result whatever its intervals were drawn
+    # with, since other releases of numpy may draw other resamples.
+    content = json.loads(path.read_text())
+    content["scores"]["test"][0] |= {"level_3_instfol_at_20": 0.1, "level_3_instfol_at_20_low": 0.0}
+    content["scores"]["test"][0]["ndcg_at_20_low"] = 0.0123
+    path.write_text(json.dumps(content))
+    assert run_judge(arguments(**given)) == 0
+    assert of(path) == judged | {"ndcg_at_20_low": 0.0123}
+
+    # Withheld, the score and its bounds.
+    few = scores_of(task_on(tmp_path / "data", lambda pair: None if pair.level == 2 else 1.0), FixedRanking(run))
+    assert few["n_unscored"] > 0 and not any("instfol" in key for key in few)
 
 
 def test_predictions_that_do_not_belong_to_the_result_are_refused(
