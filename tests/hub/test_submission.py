@@ -154,7 +154,7 @@ FAULTS: dict[str, tuple[Spoil, str]] = {
     "score null": (scores("FollowIRSample", **{"p-MRR": None}), "no number: p-MRR is None"),
     "score true": (scores("FollowIRSample", og={"map_at_5": True}), "no number: og.map_at_5 is True"),
     "reversed interval": (scores(ds_at_1_low=0.9, ds_at_1_high=0.1), "ds_at_1_low is above ds_at_1_high"),
-    "bound alone": (scores("FollowIRSample", followir_score_low=0.0), "followir_score_low without"),
+    "bound alone": (scores("FollowIRSample", ndcg_at_5_low=0.0), "ndcg_at_5_low without"),
     "bounds alone": (scores("IFIRSample", level_9_mrr_at_20_low=0.1, level_9_mrr_at_20_high=0.2), "without level_9"),
     "score below its interval": (
         scores("IFIRSample", instfol_at_20=-0.5, instfol_at_20_low=-0.1, instfol_at_20_high=0.2),
