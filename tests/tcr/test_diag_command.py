@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,15 +23,19 @@ from filelock import FileLock
 
 from evaluators.plugin.dataset import config_files
 from tcr_tasks.diagnostics import diagnose as diagnosing
+from tcr_tasks.diagnostics import drawing
 from tcr_tasks.diagnostics.catalogue import CATALOGUE
 from tcr_tasks.diagnostics.command import add_diagnose_command
 from tcr_tasks.diagnostics.diagnose import FINDINGS, Order, data_revision, diagnose, loaded
+from tcr_tasks.diagnostics.figures import Figure
 from tcr_tasks.diagnostics.models import encoded_once
 from tcr_tasks.diagnostics.reading import read_base
 from tcr_tasks.diagnostics.report import report
 from tcr_tasks.diagnostics.results import NO_EMBEDDINGS, Origin, Store
 from tcr_tasks.diagnostics.running import run
 from tcr_tasks.tasks import SAMPLE
+
+pytestmark = pytest.mark.usefixtures("tables_printed_once")
 
 QUESTIONS = ("em-01", "em-02", "em-03")
 FAMILIES = ("main", "position", "volume")
@@ -68,6 +73,20 @@ def order(small: Path, tiny_models: dict[str, Path], tmp_path_factory: pytest.Te
 @pytest.fixture(scope="module")
 def written(order: Order) -> list[Path]:
     return diagnose(order)
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures have their files, which no test looks at, and are not drawn: half the time of a run."""
+
+    def named(figures: Sequence[Figure], folder: Path) -> list[Path]:
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [folder / f"{figure.name}.{kind}" for kind in ("html", "png") for figure in figures]
+        for path in paths:
+            path.touch()  # one that is there stays as it is
+        return paths
+
+    monkeypatch.setattr(drawing, "draw", named)
 
 
 def rows(order: Order) -> list[dict[str, Any]]:
@@ -142,6 +161,7 @@ def test_one_number_has_one_interval(order: Order, written: list[Path]) -> None:
         assert [best[k] for k in ("value", "low", "high", "n")] == [hit[k] for k in ("value", "low", "high", "n")]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_text_is_encoded_once(order: Order, written: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Deleting the findings but not the embeddings: nothing is left for the model to encode."""
     from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
@@ -162,6 +182,7 @@ def test_a_text_is_encoded_once(order: Order, written: list[Path], monkeypatch: 
     assert rows(order) == before
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_is_finished_is_not_run_again(
     order: Order, written: list[Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -172,6 +193,7 @@ def test_what_is_finished_is_not_run_again(
     assert f"{total} of {total} diagnostics are in {order.out} already" in caplog.text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_interrupted_run_goes_on(
     order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,6 +225,7 @@ def test_an_interrupted_run_goes_on(
     assert [(r["metric"], r["value"]) for r in rows(mine)] == [(r["metric"], r["value"]) for r in expected]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_sigterm_ends_a_run_as_an_interrupt_does(order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine, real = replace(order, only=("position",), out=tmp_path), diagnosing.run
 
@@ -241,6 +264,7 @@ def test_results_need_a_folder(order: Order, tmp_path: Path, below: str) -> None
         diagnose(replace(order, model="never loaded", out=tmp_path / "file" / below))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_model_that_fails_is_told_and_tried_again(order: Order, tmp_path: Path) -> None:
     """Weights of NaN, as half precision leaves them: every diagnostic has its reason, and none is a number."""
     import torch
@@ -282,6 +306,7 @@ def test_a_zero_embedding_costs_the_geometry_alone(order: Order, tmp_path: Path)
     assert next(iter(base.main.tables)) in " ".join(found.notes)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_changed_data_are_run_again_and_said(order: Order, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     copied = tmp_path / "data"
     shutil.copytree(order.data or SAMPLE, copied)
@@ -327,6 +352,7 @@ def test_figures_work_offline(order: Order, written: list[Path]) -> None:
     assert all(path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" for path in drawn)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_model_without_embeddings_and_one_that_reads_pairs(
     order: Order, written: list[Path], tiny_models: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -363,6 +389,7 @@ def test_two_runs_in_one_folder(order: Order, tmp_path: Path) -> None:
         diagnose(replace(order, only=("position",), out=tmp_path))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_command_line(order: Order, written: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     add_diagnose_command(parser.add_subparsers())
