@@ -1,4 +1,4 @@
-"""`mteb-beyond tcr`: build a benchmark from tables, diagnose a retriever, compare two runs."""
+"""`mteb-beyond tcr`: build a benchmark from tables, diagnose a retriever, compare two runs, answer questions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from tcr_tasks.builder.command import add_build_command
 from tcr_tasks.compare import add_compare_command
 from tcr_tasks.diagnostics.command import add_diagnose_command
+from tcr_tasks.qa.command import add_qa_command
 
 
 def add_commands(action: Any) -> None:
@@ -16,3 +17,4 @@ def add_commands(action: Any) -> None:
     add_build_command(steps)
     add_diagnose_command(steps)
     add_compare_command(steps)
+    add_qa_command(steps)

@@ -30,7 +30,16 @@ TABLE_FOLDER = Path("tables") / "TCR_8k"
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its target and siblings, all as corpus ids."""
+    """A question with its target and siblings, all as corpus ids.
+
+    Attributes:
+        id, text: as in the dataset.
+        type: EM, SF or SA.
+        target: the one table that answers.
+        group: target and siblings.
+        strategies: table -> how it was made, where that is known.
+        answer: the values that the target gives, as the dataset has them; ``None`` where it has none.
+    """
 
     id: str
     text: str
@@ -38,6 +47,7 @@ class Question:
     target: str
     group: tuple[str, ...]
     strategies: dict[str, str]
+    answer: tuple[Any, ...] | None = None
 
 
 def is_authors_layout(directory: Path) -> bool:
@@ -94,9 +104,9 @@ def read_own(directory: Path, fmt: TableFormat | None, part: str = "", *, publis
     problems = retrieval_problems(layout.corpus, layout.queries, layout.relevant_docs, layout.top_ranked)
     tables: dict[str, Table] = {}
     for row in layout.side["tables"].to_pylist():
-        _add_table(
-            tables, row["db_id"], row["table_path"], row["table_name"], row["table_format"], row["csv"], problems
-        )
+        db_id, path, name, own = (row[k] for k in ("db_id", "table_path", "table_name", "table_format"))
+        notes = _json_list(row.get("prompt_notes"), f"table {db_id}::{path}: its prompt_notes", problems)
+        _add_table(tables, db_id, path, name, own, row["csv"], problems, tuple(map(str, notes or ())))
     texts = dict(zip(layout.queries["id"], layout.queries["text"], strict=True))
     questions: dict[str, Question] = {}
     for row in layout.side["groups"].to_pylist():
@@ -143,7 +153,22 @@ def _own_question(row: dict[str, Any], texts: dict[str, str], problems: list[str
     if strategies is not None and len(strategies) != len(group):
         problems.append(f"question {key!r}: {len(strategies)} strategies for {len(group)} tables")
     labels = dict(zip(group, strategies or (), strict=False))
-    return Question(key, texts[key], str(row["question_type"]), row["target"], tuple(group), labels)
+    answer = _json_list(row.get("answer"), f"question {key!r}: its answer", problems)
+    return Question(key, texts[key], str(row["question_type"]), row["target"], tuple(group), labels, answer)
+
+
+def _json_list(text: Any, what: str, problems: list[str]) -> tuple[Any, ...] | None:
+    """The values of a list in JSON; ``None`` without a text, or for one that is no such list, which is a problem."""
+    if text is None:
+        return None
+    try:
+        read = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        read = None
+    if not isinstance(read, list):
+        problems.append(f"{what} must be a list in JSON, got {str(text)[:80]!r}")
+        return None
+    return tuple(read)
 
 
 def _printed(tables: dict[str, Table], problems: list[str]) -> dict[str, str]:
@@ -206,7 +231,14 @@ def _tables(directory: Path, records: list[dict[str, Any]], problems: list[str])
 
 
 def _add_table(
-    tables: dict[str, Table], db_id: Any, path: Any, name: Any, fmt: Any, csv: Any, problems: list[str]
+    tables: dict[str, Table],
+    db_id: Any,
+    path: Any,
+    name: Any,
+    fmt: Any,
+    csv: Any,
+    problems: list[str],
+    notes: tuple[str, ...] = (),
 ) -> None:
     """Add a table by its key, or say what is wrong with it."""
     key = f"{db_id}::{path}"
@@ -222,7 +254,7 @@ def _add_table(
     elif not isinstance(csv, str | Path):
         problems.append(f"{label} has no content (csv)")
     else:
-        table = Table(db_id, path, name, TableFormat(fmt), csv)
+        table = Table(db_id, path, name, TableFormat(fmt), csv, notes)
         if table.key in tables:
             problems.append(f"{label} is listed twice")
         tables[table.key] = table
@@ -251,7 +283,10 @@ def _question(entry: dict[str, Any], tables: dict[str, Table], problems: list[st
         problems.append(f"question {name!r}: tables that are not listed: {shown(dict.fromkeys(unknown))}")
         return None
     ids = tuple(corpus_id(f"{db_id}::{t}") for t in group)
-    return Question(name, text, str(entry.get("question_type")), corpus_id(f"{db_id}::{target[0]}"), ids, {})
+    found = entry.get("answer")
+    answer = None if found is None else tuple(found) if isinstance(found, list) else (found,)
+    kind = str(entry.get("question_type"))
+    return Question(name, text, kind, corpus_id(f"{db_id}::{target[0]}"), ids, {}, answer)
 
 
 def _task_data(

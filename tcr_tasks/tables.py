@@ -22,6 +22,7 @@ class Table:
         name: the name that is printed (``zip_code``).
         format: its format in the Mixed setting.
         csv: its content: a file, or the text of one.
+        notes: what a prompt that shows the table must say of shifted numbers, a sentence each.
     """
 
     db_id: str
@@ -29,6 +30,7 @@ class Table:
     name: str
     format: TableFormat
     csv: Path | str
+    notes: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -47,12 +49,19 @@ class Table:
             ValueError: naming the table, if its CSV cannot be read.
         """
         fmt = fmt or self.format
-        read = read_text_table if fmt is TableFormat.SAFE_MARKDOWN else read_table
+        return serialize(self.name, self.frame(fmt), fmt)
+
+    def frame(self, fmt: TableFormat | None = None) -> pd.DataFrame:
+        """The cells that :meth:`text` prints in that format.
+
+        Raises:
+            ValueError: as :meth:`text`.
+        """
+        read = read_text_table if (fmt or self.format) is TableFormat.SAFE_MARKDOWN else read_table
         try:
-            frame = read(io.StringIO(self.csv) if isinstance(self.csv, str) else self.csv)
+            return read(io.StringIO(self.csv) if isinstance(self.csv, str) else self.csv)
         except (OSError, ValueError, pd.errors.ParserError) as error:
             raise ValueError(f"table {self.key!r} cannot be read: {error}") from error
-        return serialize(self.name, frame, fmt)
 
 
 def corpus_id(key: str) -> str:

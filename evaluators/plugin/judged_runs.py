@@ -1,4 +1,4 @@
-"""Saved runs of tasks that take a judge, and the pairs that a judge would be asked about."""
+"""Saved runs of a task; for tasks that take a judge, the pairs that it would be asked about."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evaluators.plugin.checks import column, shown
 from evaluators.plugin.judged import JudgedTask
 from evaluators.plugin.predictions import Predictions, read_predictions
 from evaluators.plugin.registry import registered_tasks
-from evaluators.plugin.task import SPLIT
+from evaluators.plugin.task import SPLIT, BeyondTask
 
 Run = dict[str, dict[str, float]]
 
@@ -28,7 +28,7 @@ def judged_task(name: str) -> JudgedTask:
     return known[name]()
 
 
-def prediction_files(task: JudgedTask, given: Path) -> list[Path]:
+def prediction_files(task: BeyondTask, given: Path) -> list[Path]:
     """A prediction file of the task, or all such files at or below a folder.
 
     Raises:
@@ -40,7 +40,7 @@ def prediction_files(task: JudgedTask, given: Path) -> list[Path]:
     return files
 
 
-def saved_predictions(task: JudgedTask, files: Sequence[Path]) -> list[Predictions]:
+def saved_predictions(task: BeyondTask, files: Sequence[Path]) -> list[Predictions]:
     """The rankings of a task in prediction files, each checked against the task's loaded data.
 
     Raises:

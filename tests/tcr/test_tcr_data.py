@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import logging
 import re
@@ -615,6 +616,30 @@ def test_the_own_layout_is_loaded(tmp_path: Path) -> None:
     }
 
 
+def fill(rows: Records, column: str, *values: str | None) -> None:
+    """A column with these values in the first rows and null in the others."""
+    for row, value in itertools.zip_longest(rows, values):
+        row[column] = value
+
+
+def test_answers_and_notes_are_read_where_they_are(tmp_path: Path) -> None:
+    rows = own_rows()
+    fill(rows["groups"], "answer", '["B7", 9007199254740993, 35156.0]')
+    fill(rows["tables"], "prompt_notes", "[]", '["Halve the price."]')
+    data = loaded(TCRSample, own(tmp_path / "own", rows)).data
+    assert data is not None
+    assert [q.answer for q in data.side["questions"]] == [("B7", 9007199254740993, 35156.0), None]
+    assert {key: t.notes for key, t in data.side["tables"].items() if t.notes} == {T1: ("Halve the price.",)}
+    authors = Authors()
+    for entry, answer in zip(authors.questions, (["a", 2], 7, None), strict=False):
+        entry["answer"] = answer
+    authors.write(tmp_path / "authors")
+    data = loaded(MIXED, tmp_path / "authors").data
+    assert data is not None
+    assert [q.answer for q in data.side["questions"]] == [("a", 2), (7,), None, (1,)]
+    assert not any(t.notes for t in data.side["tables"].values())
+
+
 OwnChange = Callable[[Configs], object]
 
 
@@ -681,6 +706,14 @@ OWN_FAULTS: dict[str, tuple[OwnChange, list[str]]] = {
     "target outside its group": (lambda rows: rows["groups"][0]["corpus-ids"].remove(T1), ["'q1'", "not in its group"]),
     "unknown type": (lambda rows: rows["groups"][0].update(question_type="XX"), ["'q1'", "'XX'"]),
     "type is null": (lambda rows: rows["groups"][0].update(question_type=None), ["'q1'", "None"]),
+    "answer that is no list": (
+        lambda rows: fill(rows["groups"], "answer", "[1]", "10"),
+        ["question 'q2': its answer must be a list in JSON, got '10'"],
+    ),
+    "notes that are no JSON": (
+        lambda rows: fill(rows["tables"], "prompt_notes", None, "x 10"),
+        ["Sales Orders::Sales Orders_T1", "its prompt_notes must be a list in JSON, got 'x 10'"],
+    ),
     "fewer strategies than tables": (lambda rows: rows["groups"][0]["strategies"].pop(), ["'q1'", "strateg"]),
 }
 

@@ -1,0 +1,63 @@
+"""The TCR task that a command was asked for, with its data loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evaluators.plugin.registry import registered_tasks
+from tcr_tasks.diagnostics.tasks import DiagnosticTask
+from tcr_tasks.tasks import BENCHMARK_TASKS, TCRSample, TCRTask
+
+__all__ = ["directory_of", "load_tcr", "task_choices"]
+
+
+def task_choices() -> dict[str, type[TCRTask]]:
+    """The registered TCR tasks with one set of questions, by name; those of the diagnostics have several."""
+    return {
+        cls.metadata.name: cls
+        for cls in registered_tasks()
+        if issubclass(cls, TCRTask) and not issubclass(cls, DiagnosticTask)
+    }
+
+
+def load_tcr(data: Path | str | None = None, task_name: str | None = None) -> TCRTask:
+    """A TCR task with its data read and checked.
+
+    Its ``data.side`` holds ``questions`` (list of :class:`tcr_tasks.data.Question`) and ``tables`` (corpus id ->
+    :class:`tcr_tasks.tables.Table`); ``data.corpus`` and ``data.queries`` hold the texts as a model gets them.
+
+    Args:
+        data: a TCR dataset, in the project's layout or the authors', or ``hf://datasets/USER/NAME@REVISION``.
+        task_name: which task. Default: with ``data`` TCRBenchMixed, which prints each table in its own format;
+            without, the embedded sample.
+
+    Raises:
+        ValueError: if there is no such task.
+        FileNotFoundError: if the directory does not exist.
+        DatasetError: if it is no TCR dataset, or listing everything that is wrong with it.
+    """
+    choices = task_choices()
+    name = task_name or (TCRSample if data is None else BENCHMARK_TASKS[0]).metadata.name
+    if name not in choices:
+        raise ValueError(f"there is no TCR task {name!r}; one of {', '.join(choices)}")
+    task = choices[name]()
+    if data is not None:
+        task.data_path = data
+    task.load_data()
+    return task
+
+
+def directory_of(task: TCRTask) -> Path:
+    """The directory that a task reads from, for what its data do not keep (queries and answers of built sets).
+
+    A dataset that is published on the hub in this project's layout is fetched; the authors' repository is not.
+
+    Raises:
+        ValueError: if the task reads the authors' repository from its public place.
+    """
+    source = task.source().fetched()
+    if source.directory is None:
+        raise ValueError(
+            f"{task.metadata.name} reads {source.repository} from its public place; name a directory with --data"
+        )
+    return source.directory

@@ -1,0 +1,178 @@
+"""`mteb-beyond tcr qa`: does a reader answer from the tables that retrievers found?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evaluators.judge.options import add_model_options, language_model_of, sampling_of
+from evaluators.judge.progress import money
+from tcr_tasks.qa.values import TOLERANCE
+
+if TYPE_CHECKING:
+    from tcr_tasks.qa.asking import Exam, Retriever
+    from tcr_tasks.qa.examination import Results
+
+REPORT, RESULTS, PER_QUERY = "report.md", "results.csv", "per_query.parquet"
+# Below this two numbers that a table prints apart would count as one.
+_MOST_TOLERANCE = 0.1
+
+
+def add_qa_command(steps: Any) -> None:
+    """Add ``qa`` to the steps of ``mteb-beyond tcr``."""
+    command = steps.add_parser(
+        "qa",
+        help="have a language model answer the questions from the tables that retrievers found",
+        description="Ask every question with its target alone, with no table, and with the best tables of each "
+        "retriever; write QA@k and Eff@k. Replies are stored: an interrupted run goes on where it was, and a prompt "
+        "that several retrievers share is paid for once.",
+    )
+    command.add_argument(
+        "--data", metavar="DIR", help="a TCR dataset, in this project's layout or the authors' (the sample)"
+    )
+    command.add_argument(
+        "--task",
+        metavar="TASK",
+        help="the TCR task that the predictions are of (TCRBenchMixed; without --data TCRSample)",
+    )
+    command.add_argument(
+        "--predictions",
+        nargs="+",
+        default=[],
+        metavar="FILE_OR_DIR",
+        help="prediction files of mteb, or folders with those of several models (none: only target and no table)",
+    )
+    command.add_argument(
+        "--top-k", type=_cut_offs, default=(1, 3, 5), metavar="K,K", help="how many of the best tables (1,3,5)"
+    )
+    command.add_argument(
+        "--context-tokens",
+        type=int,
+        metavar="N",
+        help="longest prompt with its reply, in tokens as `tcr build` counts them; tables beyond it lose their last "
+        "rows (default: nothing is cut)",
+    )
+    command.add_argument(
+        "--tolerance",
+        type=float,
+        default=TOLERANCE,
+        metavar="T",
+        help="relative difference at which numbers with a fraction are still the same (%(default)s: six significant "
+        "digits, as printed); whole numbers must be equal",
+    )
+    command.add_argument("--prompt", type=Path, metavar="FILE", help="another prompt, with {tables} and {question}")
+    add_model_options(command, "llm", "required: the model that answers")
+    # A reader may think at length.
+    command.set_defaults(llm_max_tokens=4096, llm_timeout=600.0)
+    command.add_argument("--out", type=Path, metavar="DIR", help="required unless --dry-run: where everything goes")
+    command.add_argument(
+        "--dry-run", action="store_true", help="say how many calls it takes and what they cost, and stop"
+    )
+    command.set_defaults(func=_qa)
+
+
+def _qa(args: argparse.Namespace) -> int:
+    if args.llm is None:
+        raise ValueError("qa needs --llm, the model that answers")
+    if args.out is None and not args.dry_run:
+        raise ValueError("qa needs --out, the folder for report and results")
+    if args.context_tokens is not None and args.context_tokens <= args.llm_max_tokens:
+        raise ValueError(
+            f"--context-tokens {args.context_tokens} leaves no room beside a reply of --llm-max-tokens "
+            f"{args.llm_max_tokens}"
+        )
+    from evaluators.files import only_run
+    from tcr_tasks.qa.examination import examine, plan
+
+    if not 0 <= args.tolerance <= _MOST_TOLERANCE:
+        raise ValueError(f"--tolerance lies in 0..{_MOST_TOLERANCE}, got {args.tolerance}")
+    exam, retrievers = _exam(args)
+    if args.dry_run:
+        found, table_tokens = plan(exam, retrievers, args.top_k)
+        told = found.told(exam.language_model.price)
+        print(f"{len(retrievers)} retriever(s), {len(exam.questions)} questions: {told}")
+        counted = f"{table_tokens} tokens ({exam.cutter.counter.name}){_cost(exam, table_tokens)}"
+        print(f"tables in the calls to make: {counted}")
+        return 0
+    with only_run(args.out):
+        results = examine(exam, retrievers, args.top_k, args.tolerance)
+        for path in _write(args.out, results, _about(exam, args.tolerance)):
+            print(path)
+    _tell(results)
+    return 0 if results.is_complete else 1
+
+
+def _cost(exam: Exam, table_tokens: int) -> str:
+    """What the tables cost: digits and signs take more tokens than one for every four characters."""
+    price = exam.language_model.price
+    return "" if price is None else f", cost {money(price.of(table_tokens, 0))} by this count"
+
+
+def _exam(args: argparse.Namespace) -> tuple[Exam, list[Retriever]]:
+    from evaluators.judge import read_prompt
+    from evaluators.plugin.judged_runs import prediction_files, saved_predictions
+    from tcr_tasks.loaded import load_tcr
+    from tcr_tasks.qa.asking import FIELDS, PROMPT, Exam, read_retrievers
+
+    prompt = read_prompt(args.prompt or PROMPT, FIELDS)
+    task = load_tcr(args.data, args.task)
+    files = [file for place in args.predictions for file in prediction_files(task, Path(place).expanduser())]
+    saved = saved_predictions(task, list(dict.fromkeys(file.resolve() for file in files)))
+    exam = Exam(task, language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"), prompt, args.context_tokens)
+    return exam, read_retrievers(saved)
+
+
+def _about(exam: Exam, tolerance: float) -> dict[str, Any]:
+    """What the numbers depend on."""
+    return {
+        "reader": exam.model,
+        "task": exam.task.metadata.name,
+        "data_revision": exam.task.metadata.revision,
+        "prompt_version": exam.prompt.version,
+        "tolerance": tolerance,
+        "context_tokens": exam.context_tokens,
+        "tokens_counted_by": exam.cutter.counter.name if exam.context_tokens is not None else None,
+        "temperature": exam.sampling.temperature,
+        "top_p": exam.sampling.top_p,
+        "max_tokens": exam.sampling.max_tokens,
+    }
+
+
+def _write(out: Path, results: Results, about: dict[str, Any]) -> Sequence[Path]:
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from evaluators.files import write_text
+    from tcr_tasks.qa.report import csv_rows, report
+
+    shown = {name: value for name, value in about.items() if value is not None}
+    write_text(out / REPORT, report(results.cells, shown))
+    write_text(out / RESULTS, pd.DataFrame(csv_rows(results.cells, about)).to_csv(index=False, lineterminator="\n"))
+    table = pa.Table.from_pylist(results.rows).replace_schema_metadata({"mteb_beyond": json.dumps(about)})
+    pq.write_table(table, out / PER_QUERY)
+    return [out / REPORT, out / RESULTS, out / PER_QUERY]
+
+
+def _tell(results: Results) -> None:
+    from tcr_tasks.qa.examination import label_of
+    from tcr_tasks.qa.scoring import ALL
+
+    for cell in results.cells:
+        if cell.question_type == ALL:
+            qa = "absent" if cell.qa is None else f"{cell.qa:.3f}"
+            counts = f"{cell.n} questions, {cell.n_unreadable} unreadable, {cell.n_failed} failed"
+            print(f"{label_of(cell.setting)}: F1 {qa} ({counts})")
+
+
+def _cut_offs(text: str) -> tuple[int, ...]:
+    try:
+        found = tuple(dict.fromkeys(int(part) for part in text.split(",")))
+    except ValueError:
+        found = ()
+    if not found or min(found) < 1:
+        raise argparse.ArgumentTypeError(f"expected whole numbers of at least 1 such as 1,3,5, got {text!r}")
+    return found

@@ -1,0 +1,127 @@
+"""Asks a reader the questions of a task in every setting, and scores its answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluators.judge import Plan
+from tcr_tasks.qa.asking import NO_TABLE, ORACLE, Asked, Exam, Retriever, Setting, expected_answers, settings_of
+from tcr_tasks.qa.scoring import READ, Answered, Cell, cells_of, score
+from tcr_tasks.qa.values import Value
+
+__all__ = ["Results", "examine", "label_of", "plan"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What came of it.
+
+    Attributes:
+        cells: averages, setting by setting: the target alone, no table, then each retriever's.
+        rows: a row for each question and setting, for a table.
+    """
+
+    cells: list[Cell]
+    rows: list[dict[str, Any]]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every call got a reply."""
+        return not any(cell.n_failed for cell in self.cells)
+
+
+def examine(exam: Exam, retrievers: Sequence[Retriever], ks: Sequence[int], tolerance: float) -> Results:
+    """Ask and score; every reply is stored at once, so that an interrupted run goes on where it stopped.
+
+    Raises:
+        ValueError: if questions have no answer, or tables do not fit into the prompt.
+        EndpointError: if the endpoint answers nothing.
+    """
+    expected = expected_answers(exam.questions)
+    cells: list[Cell] = []
+    rows: list[dict[str, Any]] = []
+    oracle: dict[str, Answered] = {}
+    for setting in settings_of(retrievers, ks):
+        asked = exam.asked(setting)
+        outcomes = exam.language_model.ask([a.request for a in asked], label=label_of(setting))
+        answered = [
+            score(a, outcome, expected[a.question.id], tolerance) for a, outcome in zip(asked, outcomes, strict=True)
+        ]
+        if setting.name == ORACLE:
+            oracle = {a.asked.question.id: a for a in answered}
+        cells += cells_of(setting, answered, oracle)
+        rows += [_row(setting, a, expected[a.asked.question.id]) for a in answered]
+    return Results(cells, rows)
+
+
+def plan(exam: Exam, retrievers: Sequence[Retriever], ks: Sequence[int]) -> tuple[Plan, int]:
+    """What :func:`examine` would ask, and how many tokens the tables in it have; asks nothing.
+
+    Setting by setting, and each request counted once: the requests of many retrievers do not fit into memory.
+
+    Raises:
+        ValueError: as :func:`examine`.
+    """
+    expected_answers(exam.questions)
+    known: set[str] = set()
+    total = Plan(0, 0, 0, 0)
+    table_tokens = 0
+    for setting in settings_of(retrievers, ks):
+        new = [a for a in exam.asked(setting) if a.request.key not in known]
+        known |= {a.request.key for a in new}
+        more = exam.language_model.plan([a.request for a in new])
+        total = Plan(
+            total.requests + more.requests,
+            total.stored + more.stored,
+            total.prompt_tokens + more.prompt_tokens,
+            total.most_completion_tokens + more.most_completion_tokens,
+        )
+        stored = exam.language_model.store.endpoints(a.request.key for a in new)
+        table_tokens += sum(_table_tokens(exam, new, stored))
+    return total, table_tokens
+
+
+def _table_tokens(exam: Exam, asked: Sequence[Asked], stored: Container[str]) -> Iterator[int]:
+    for a in asked:
+        if a.request.key not in stored:
+            for table in a.tables:
+                yield exam.cutter.counter.count(table.text) if table.is_cut else exam.cutter.tokens(table.id)
+
+
+def label_of(setting: Setting) -> str:
+    """A setting in words."""
+    if setting.retriever is not None:
+        return f"{setting.retriever.name}, top {setting.k}"
+    return {ORACLE: "target alone", NO_TABLE: "no table"}[setting.name]
+
+
+def _row(setting: Setting, answered: Answered, expected: Sequence[Value]) -> dict[str, Any]:
+    question, found = answered.asked.question, answered.score
+    tables = answered.asked.tables
+    return {
+        "retriever": setting.retriever.name if setting.retriever is not None else None,
+        "setting": setting.name,
+        "query-id": question.id,
+        "question_type": question.type,
+        "tables": [table.id for table in tables],
+        "rows_cut": sum(table.rows - table.kept for table in tables),
+        "target_shown": answered.is_target_shown,
+        "status": answered.status,
+        "reason": answered.reason or None,
+        "f1": found.f1 if found is not None else None,
+        "precision": found.precision if found is not None else None,
+        "recall": found.recall if found is not None else None,
+        "answer": _listed(answered.values) if answered.status == READ else None,
+        "expected": _listed(expected),
+        "reply": answered.reply or None,
+        "prompt_tokens": answered.prompt_tokens,
+        "completion_tokens": answered.completion_tokens,
+    }
+
+
+def _listed(values: Sequence[Value]) -> str:
+    """Values in the form in which they are compared, as a JSON list of texts."""
+    return json.dumps([None if v.key is None else str(v.key) for v in values], ensure_ascii=False)
