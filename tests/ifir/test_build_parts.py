@@ -15,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.judge import Reply
+from evaluators.judge.answers import read_verdict
 from evaluators.judge.reply import UnreadableReplyError
 from ifir_tasks.construction.domains import choose_domain, filled, read_domains
 from ifir_tasks.construction.prompts import FIELDS, read_prompts
 from ifir_tasks.construction.relevance import Verdict, nested
-from ifir_tasks.construction.replies import read_instruction, read_request, read_verdict
+from ifir_tasks.construction.replies import read_instruction, read_request
 from ifir_tasks.construction.sources import read_source
 
 VERDICTS = st.lists(st.sampled_from(Verdict), max_size=4)

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock
+from small_sample import write_small
 
-from evaluators.plugin.dataset import config_files
 from tcr_tasks.diagnostics import diagnose as diagnosing
 from tcr_tasks.diagnostics import drawing
 from tcr_tasks.diagnostics.catalogue import CATALOGUE
@@ -37,32 +37,12 @@ from tcr_tasks.tasks import SAMPLE
 
 pytestmark = pytest.mark.usefixtures("tables_printed_once")
 
-QUESTIONS = ("em-01", "em-02", "em-03")
 FAMILIES = ("main", "position", "volume")
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three questions of the sample and the tables of their groups."""
-    folder = tmp_path_factory.mktemp("tcr") / "small"
-    folder.mkdir()
-    read = {
-        name: pq.read_table(config_files(SAMPLE, name)[0])
-        for name in ("corpus", "queries", "qrels", "groups", "tables")
-    }
-    groups = read["groups"].filter(pa.compute.is_in(read["groups"]["query-id"], pa.array(QUESTIONS)))
-    tables = {t for group in groups["corpus-ids"].to_pylist() for t in group}
-    keys = {t.split("::", 1)[1] for t in tables}
-    kept = {
-        "groups": groups,
-        "queries": read["queries"].filter(pa.compute.is_in(read["queries"]["_id"], pa.array(QUESTIONS))),
-        "qrels": read["qrels"].filter(pa.compute.is_in(read["qrels"]["query-id"], pa.array(QUESTIONS))),
-        "corpus": read["corpus"].filter(pa.compute.is_in(read["corpus"]["_id"], pa.array(sorted(tables)))),
-        "tables": read["tables"].filter(pa.compute.is_in(read["tables"]["table-key"], pa.array(sorted(keys)))),
-    }
-    for name, table in kept.items():
-        pq.write_table(table, folder / f"{name}.parquet")
-    return folder
+    return write_small(tmp_path_factory.mktemp("tcr") / "small")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,63 @@
+"""Reading what a language model wrote: the text of a reply, and its verdict yes or no."""
+
+from __future__ import annotations
+
+import re
+
+from evaluators.judge.reply import Reply, UnreadableReplyError
+from evaluators.metrics.standard import is_plain_text
+
+__all__ = ["complete_text", "paragraph", "plain_text", "read_verdict"]
+
+# "yes/no" and "yes or no" repeat the form instead of filling it in.
+_VERDICT = re.compile(
+    r"^[\s*#>_]*(?:answer[\s*_]*:[\s*_\"']*)(yes|no)\b(?!\s*(?:/|or\b))", re.IGNORECASE | re.MULTILINE
+)
+_BARE_VERDICT = re.compile(r"\s*[\"'*_]*(yes|no)[\"'*_]*[.,:;!]?\s*(?:\n|$)", re.IGNORECASE)
+_REASON = re.compile(r"^[\s*#>_]*reason[\s*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
+
+
+def read_verdict(reply: Reply) -> tuple[bool, str]:
+    """The last ``Answer: yes`` or ``Answer: no``, and the reason, which may be empty or cut off.
+
+    Raises:
+        UnreadableReplyError: if there is no verdict.
+    """
+    text = plain_text(reply)
+    found = list(_VERDICT.finditer(text))
+    verdict = found[-1] if found else _BARE_VERDICT.match(text)
+    if verdict is None:
+        raise UnreadableReplyError(f"the reply holds no 'Answer: yes' or 'Answer: no': {text[:80]!r}")
+    reason = _REASON.split(text[verdict.end() :].lstrip(" .,:;*_\"'"))[-1]
+    return verdict[1].lower() == "yes", paragraph(reason)
+
+
+def plain_text(reply: Reply) -> str:
+    """The text of a reply that has one.
+
+    Raises:
+        UnreadableReplyError: if the model refused or said nothing, or the text cannot be kept in a file.
+    """
+    text = reply.said()
+    if not is_plain_text(text):
+        raise UnreadableReplyError("the reply holds half a character or a NUL")
+    return text
+
+
+def complete_text(reply: Reply) -> str:
+    """The text of a reply that was not cut off.
+
+    Raises:
+        UnreadableReplyError: as :func:`plain_text`, or if it was.
+    """
+    text = plain_text(reply)
+    if reply.finish_reason == "length":
+        raise UnreadableReplyError(f"the reply was cut off, allow more tokens (--llm-max-tokens): {text[:80]!r}")
+    return text
+
+
+def paragraph(text: str) -> str:
+    """The text in one line, without marks of emphasis or quotation around it."""
+    line = " ".join(text.split()).strip("*_ ")
+    quoted = len(line) > 1 and (line[0], line[-1]) in {('"', '"'), ("“", "”")}
+    return line[1:-1].strip() if quoted else line

@@ -1,0 +1,83 @@
+"""How a reranker asks a language model, and what that took."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evaluators.judge import LanguageModel, Outcome, Prompt, Request, Sampling, read_prompt
+from tcr_tasks.builder.tokens import Counter, default_counter
+from tcr_tasks.reranking.pool import Usage
+
+logger = logging.getLogger(__name__)
+
+PROMPTS = Path(__file__).parent / "prompts"
+CONTEXT_TOKENS = 131_072
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A language model and how it is asked.
+
+    Attributes:
+        language_model: the endpoint with its store of replies.
+        model: its name there.
+        sampling: the paper's is a temperature of 0.
+        context_tokens: the most that prompt and reply may have together.
+        counter: counts tokens, for that limit alone.
+    """
+
+    language_model: LanguageModel
+    model: str
+    sampling: Sampling = field(default_factory=Sampling)
+    context_tokens: int = CONTEXT_TOKENS
+    counter: Counter = field(default_factory=default_counter)
+
+    def request(self, prompt: Prompt, **values: str) -> Request:
+        """The request that a prompt makes."""
+        return Request(self.model, prompt.messages(**values), self.sampling)
+
+    def room(self, prompt: Prompt, **values: str) -> int:
+        """Tokens that are left for a prompt's further texts, beside the longest reply; may be negative."""
+        empty = prompt.messages(**dict.fromkeys(prompt.fields, "") | values)
+        used = sum(self.counter.count(message["content"]) for message in empty)
+        return self.context_tokens - self.sampling.max_tokens - used
+
+    def ask(self, requests: Sequence[Request], label: str) -> tuple[list[Outcome], Usage]:
+        """Every request's outcome, and what the different ones among them took."""
+        began = time.perf_counter()
+        outcomes = self.language_model.ask(requests, label=label)
+        seconds = time.perf_counter() - began
+        different = {outcome.request.key: outcome for outcome in outcomes}.values()
+        made = sum(not outcome.cached for outcome in different)
+        usage = Usage(calls=len(different), made=made, seconds=seconds if made else 0.0)
+        for outcome in different:
+            reply = outcome.reply
+            if reply is not None:
+                usage.prompt_tokens += reply.prompt_tokens
+                usage.completion_tokens += reply.completion_tokens
+        return outcomes, usage
+
+    def settings(self, prompt: Prompt) -> dict[str, Any]:
+        """What the order depends on beside model and data, for mteb's record of the experiment."""
+        sampling = {**asdict(self.sampling), "extra": dict(self.sampling.extra)}
+        default = asdict(Sampling())
+        changed = {name: value for name, value in sampling.items() if value != default[name]}
+        limit = {} if self.context_tokens == CONTEXT_TOKENS else {"context_tokens": self.context_tokens}
+        return {"prompt": prompt.version, **limit, **changed}
+
+
+def package_prompt(name: str, fields: Sequence[str], folder: Path | None = None) -> Prompt:
+    """A prompt of the package, or the one of the same name in the user's folder where it has it."""
+    own = None if folder is None else folder / f"{name}.txt"
+    return read_prompt(own if own is not None and own.is_file() else PROMPTS / f"{name}.txt", fields)
+
+
+def tell(method: str, problems: Sequence[str]) -> None:
+    """Log how many replies cannot be used, and what is wrong with the first one."""
+    if problems:
+        logger.warning("%s: %d replies cannot be used; the first one, %s", method, len(problems), problems[0])

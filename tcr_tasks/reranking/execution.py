@@ -1,0 +1,109 @@
+"""AAR-Exec: the question becomes one query, which an SQL engine runs on each candidate. Not in the paper.
+
+One call a question instead of one a table, and the answer is checked on the values.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from evaluators.judge import Prompt, Request
+from evaluators.judge.reply import UnreadableReplyError
+from evaluators.plugin.checks import shown
+from tcr_tasks.reranking.asking import Asking, package_prompt, tell
+from tcr_tasks.reranking.pool import (
+    ANSWERED,
+    FAILED,
+    LACKS,
+    TOO_LONG,
+    UNREADABLE,
+    Context,
+    Pool,
+    Reranked,
+    first,
+)
+from tcr_tasks.reranking.sandbox import Outcome
+from tcr_tasks.reranking.translation import Sheet, read_translation
+from tcr_tasks.tables import Table
+
+_COUNTED = {
+    Outcome.ANSWERED: ANSWERED,
+    Outcome.LACKS: LACKS,
+    Outcome.REFUSED: "tables on which the query was refused",
+    Outcome.STOPPED: "tables on which the query was stopped",
+    Outcome.FAILED: "tables on which the query failed",
+}
+
+
+class Execution:
+    """Candidates on which the question's query gives an answer before all others, each part in first-stage order.
+
+    The model sees the candidates' headers with a value of each, in alphabetical order, so that the first stage does not
+    show. A reply that failed or cannot be read leaves the first stage's order and is counted; so is every table on
+    which the query fails, is refused or is stopped, and which therefore does not answer.
+
+    Args:
+        asking: the model that translates.
+        tables: corpus id -> table, for every candidate there may be (``task.data.side["tables"]``).
+        prompts: a folder with an ``exec.txt`` in place of the package's.
+    """
+
+    method = "AAR-Exec"
+    derives = False
+
+    def __init__(self, asking: Asking, tables: Mapping[str, Table], prompts: Path | None = None) -> None:
+        self.asking = asking
+        self._sheets = {key: Sheet(table) for key, table in tables.items()}
+        self.prompt: Prompt = package_prompt("exec", ("question", "tables"), prompts)
+        self.model, self.revision = asking.model, self.prompt.version
+        self.settings = asking.settings(self.prompt)
+
+    def rerank(self, pool: Pool, context: Context) -> Reranked:
+        """The candidates that answer first."""
+        counts: Counter[str] = Counter()
+        requests: dict[str, Request] = {}
+        for query in pool.candidates:
+            request = self._request(pool, query)
+            if request is None:
+                counts[TOO_LONG] += 1
+            else:
+                requests[query] = request
+        outcomes, usage = self.asking.ask(list(requests.values()), self.method)
+        began = time.perf_counter()
+        problems: list[str] = []
+        orders = {query: list(tables) for query, tables in pool.candidates.items()}
+        for query, asked in zip(requests, outcomes, strict=True):
+            if asked.reply is None:
+                counts[FAILED] += 1
+                problems.append(f"query {query!r}: {asked.failure}")
+                continue
+            try:
+                translation = read_translation(asked.reply)
+            except UnreadableReplyError as error:
+                counts[UNREADABLE] += 1
+                problems.append(f"query {query!r}: {error}")
+                continue
+            found = {table: translation.run(self._sheets[table]) for table in orders[query]}
+            counts.update(_COUNTED[outcome] for outcome in found.values() if outcome in _COUNTED)
+            answering = {table for table, one in found.items() if one is Outcome.ANSWERED}
+            counts["questions without an answering table"] += not answering
+            orders[query] = first(orders[query], answering)
+        tell(self.method, problems)
+        usage.work_seconds = time.perf_counter() - began
+        return Reranked(orders, +counts, usage)
+
+    def _request(self, pool: Pool, query: str) -> Request | None:
+        unknown = [table for table in pool.candidates[query] if table not in self._sheets]
+        if unknown:
+            raise ValueError(
+                f"query {query!r}: {self.method} has no cells of {shown(unknown)}; give it the tables of the task's "
+                "data"
+            )
+        lines = sorted({self._sheets[table].described for table in pool.candidates[query]})
+        question, tables = pool.questions[query], "\n".join(lines)
+        if self.asking.room(self.prompt, question=question, tables=tables) < 0:
+            return None
+        return self.asking.request(self.prompt, question=question, tables=tables)

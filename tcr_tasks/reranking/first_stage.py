@@ -1,0 +1,120 @@
+"""First stages: rankings that were saved before, or any mteb model, as something that searches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from mteb.models import EncoderProtocol, ModelMeta, SearchProtocol
+from mteb.models.search_wrappers import SearchEncoderWrapper
+
+from evaluators.plugin.checks import shown
+from evaluators.plugin.models import identified, recorded
+from evaluators.plugin.mteb_internals import is_cross_encoder, wrapped_model
+from evaluators.plugin.predictions import Predictions, read_predictions
+from evaluators.plugin.results import PER_QUERY, PREDICTIONS, read_provenance
+
+__all__ = ["SavedRun", "first_stage"]
+
+
+class SavedRun:
+    """A search model that answers with rankings which mteb saved before.
+
+    Its record is that of the model that made them, with the run's fingerprint as an experiment.
+
+    Args:
+        folder: the prediction folder of one model's run.
+        task: whose rankings to read.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`evaluators.plugin.predictions.read_predictions`, or if the folder holds
+            the rankings of several models.
+    """
+
+    def __init__(self, folder: str | Path, task: str, subset: str = "default", split: str = "test") -> None:
+        self.predictions = _predictions(Path(folder).expanduser(), task, subset, split)
+        self.task = task
+        made_by = self.predictions.model
+        text = json.dumps(self.predictions.run, sort_keys=True)
+        self.fingerprint = hashlib.sha256(text.encode()).hexdigest()[:8]
+        name = str(made_by["model_name"])
+        meta = ModelMeta.create_empty(
+            {
+                "name": name
+                if re.fullmatch(r"[^/\s]+/[^/\s]+", name)
+                else f"saved/{re.sub(r'[^.A-Za-z0-9-]', '_', name)}",
+                "revision": str(made_by["revision"]),
+                "model_type": list(made_by.get("model_type") or ["dense"]),
+            }
+        )
+        self.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": {"saved": self.fingerprint}})
+
+    def index(self, corpus: Any, *, task_metadata: Any, **kwargs: Any) -> None:
+        """Check that the rankings are of this task and its data."""
+        if task_metadata.name != self.task:
+            raise ValueError(f"{self.predictions.path} holds rankings of {self.task}, not of {task_metadata.name}")
+        path = self.predictions.path
+        made = read_provenance(path.with_name(path.name.removesuffix(PREDICTIONS) + PER_QUERY)).get("revision")
+        if made is not None and made != task_metadata.revision:
+            raise ValueError(
+                f"{path} was made on other data (revision {made}, the task has {task_metadata.revision}); run the "
+                "first stage again on these"
+            )
+        self._documents = frozenset(corpus["id"])
+
+    def search(self, queries: Any, *, top_ranked: Any = None, **kwargs: Any) -> dict[str, dict[str, float]]:
+        """The saved ranking of every query, of its given candidates only where it has any."""
+        run = self.predictions.run
+        lacking = [query for query in queries["id"] if not run.get(query)]
+        if lacking:
+            raise ValueError(f"{self.predictions.path} ranks nothing for {len(lacking)} queries: {shown(lacking)}")
+        strangers = sorted({t for query in queries["id"] for t in run[query]} - self._documents)
+        if strangers:
+            raise ValueError(
+                f"{self.predictions.path} ranks {len(strangers)} tables that the task does not have: "
+                f"{shown(strangers)}; it comes from other data"
+            )
+        if top_ranked is None:
+            return {query: dict(run[query]) for query in queries["id"]}
+        return {q: {t: s for t, s in run[q].items() if t in set(top_ranked[q])} for q in queries["id"]}
+
+
+def _predictions(given: Path, task: str, subset: str, split: str) -> Predictions:
+    name = f"{task}{PREDICTIONS}"
+    if given.is_file():
+        if given.name.endswith(PREDICTIONS) and given.name != name:
+            raise ValueError(f"{given} holds the rankings of another task than {task}")
+        return read_predictions(given, subset, split)
+    found = [given / name] if (given / name).is_file() else sorted(given.rglob(name))
+    if len(found) > 1:
+        listed = "\n  ".join(str(path.parent) for path in found)
+        raise ValueError(f"{given} holds several models' rankings of {task}; name one of\n  {listed}")
+    if not found:
+        raise FileNotFoundError(
+            f"no {name} at or below {given}; `mteb-beyond run -t {task} --prediction-folder {given}` writes it"
+        )
+    return read_predictions(found[0], subset, split)
+
+
+def first_stage(model: Any) -> Any:
+    """A model as something that searches.
+
+    Args:
+        model: what mteb runs, but no cross-encoder, which ranks given candidates only; a ``ModelMeta`` is loaded.
+
+    Raises:
+        ValueError: if it is a cross-encoder, or has no name.
+        TypeError: if it is no model.
+    """
+    loaded = model.load_model() if isinstance(model, ModelMeta) else model
+    wrapped = identified(wrapped_model(loaded)[0])
+    if is_cross_encoder(wrapped):
+        raise ValueError(f"{wrapped.mteb_model_meta.name} is a cross-encoder, which cannot be a first stage")
+    if isinstance(wrapped, SearchProtocol):
+        return wrapped
+    if not isinstance(wrapped, EncoderProtocol):
+        raise TypeError(f"{model!r} is no model that mteb can run")
+    return recorded(SearchEncoderWrapper(wrapped), wrapped.mteb_model_meta, {})

@@ -1,0 +1,141 @@
+"""AAR-LLM-LW: a language model orders all candidates at once (TCR-Bench, section 6 and appendix K)."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from evaluators.judge import Prompt, Reply, Request
+from evaluators.judge.answers import complete_text
+from evaluators.judge.reply import UnreadableReplyError
+from tcr_tasks.reranking.asking import Asking, package_prompt, tell
+from tcr_tasks.reranking.fitting import fit
+from tcr_tasks.reranking.json_replies import last_object
+from tcr_tasks.reranking.pool import (
+    FAILED,
+    ROWS,
+    ROWS_CUT,
+    TABLES_CUT,
+    TOO_LONG,
+    UNREADABLE,
+    Context,
+    Pool,
+    Reranked,
+)
+
+Protocol = Literal["shuffled", "paper"]
+MISSING, INVENTED, REPEATED = "missing ids", "invented ids", "repeated ids"
+
+
+class Listwise:
+    """Candidates in the order in which the model lists them, which sees them all in one prompt under anonymous ids.
+
+    Candidates that the reply does not name follow in first-stage order; ids that it invents or repeats are dropped; all
+    are counted. A reply that failed or cannot be read leaves the first stage's order and is counted.
+
+    Args:
+        asking: the model.
+        protocol: the order in which the prompt shows the candidates. ``shuffled``: at random, so that it does not give
+            the first stage away; ``paper``: first-stage order, as in Tables 4 and 29.
+        seed: of the shuffles, each query's own.
+        prompts: a folder with a ``listwise.txt`` in place of the package's.
+    """
+
+    method = "AAR-LLM-LW"
+    derives = False
+
+    def __init__(
+        self, asking: Asking, protocol: Protocol = "shuffled", seed: int = 0, prompts: Path | None = None
+    ) -> None:
+        if protocol not in ("shuffled", "paper"):
+            raise ValueError(f"the protocol is 'shuffled' or 'paper', not {protocol!r}")
+        self.asking, self.protocol, self.seed = asking, protocol, seed
+        self.prompt: Prompt = package_prompt("listwise", ("question", "tables", "number"), prompts)
+        self.model, self.revision = asking.model, self.prompt.version
+        order: dict[str, Any] = {"protocol": protocol} | ({"seed": seed} if protocol == "shuffled" else {})
+        self.settings = {**asking.settings(self.prompt), **order}
+
+    def rerank(self, pool: Pool, context: Context) -> Reranked:
+        """The candidates as the model lists them."""
+        counts: Counter[str] = Counter()
+        asked: dict[str, tuple[dict[str, str], Request]] = {}
+        for query, tables in pool.candidates.items():
+            shown = self._shown(query, tables)
+            request = self._request(pool, query, shown, counts)
+            if request is not None:
+                asked[query] = {f"T{number}": table for number, table in enumerate(shown, 1)}, request
+        outcomes, usage = self.asking.ask([request for _, request in asked.values()], self.method)
+        problems: list[str] = []
+        orders = {query: list(tables) for query, tables in pool.candidates.items()}
+        for (query, (ids, _)), outcome in zip(asked.items(), outcomes, strict=True):
+            if outcome.reply is None:
+                counts[FAILED] += 1
+                problems.append(f"query {query!r}: {outcome.failure}")
+                continue
+            try:
+                orders[query] = completed(read_ranking(outcome.reply), ids, orders[query], counts)
+            except UnreadableReplyError as error:
+                counts[UNREADABLE] += 1
+                problems.append(f"query {query!r}: {error}")
+        tell(self.method, problems)
+        return Reranked(orders, +counts, usage)
+
+    def _shown(self, query: str, tables: Sequence[str]) -> list[str]:
+        shown = list(tables)
+        if self.protocol == "shuffled":
+            # From the ids in an order of their own: the first stage's must not show through the shuffle either.
+            shown.sort()
+            random.Random(f"{self.seed}:{query}").shuffle(shown)
+        return shown
+
+    def _request(self, pool: Pool, query: str, shown: Sequence[str], counts: Counter[str]) -> Request | None:
+        question, labels = pool.questions[query], [f"T{number}:\n" for number in range(1, len(shown) + 1)]
+        number = str(len(shown))
+        room = self.asking.room(self.prompt, question=question, number=number, tables="\n".join(labels))
+        fitted = fit([pool.documents[table] for table in shown], room, self.asking.counter)
+        if fitted is None:
+            counts[TOO_LONG] += 1
+            return None
+        counts.update({ROWS: fitted.rows, ROWS_CUT: fitted.rows_cut, TABLES_CUT: fitted.tables_cut})
+        printed = "\n".join(label + text.strip() + "\n" for label, text in zip(labels, fitted.texts, strict=True))
+        return self.asking.request(self.prompt, question=question, number=number, tables=printed)
+
+
+def read_ranking(reply: Reply) -> list[str]:
+    """The ids that a reply lists, as it lists them.
+
+    Raises:
+        UnreadableReplyError: if it was cut off or holds no ``{"ranking": [...]}``, or one of other things than texts.
+    """
+    ranking = last_object(complete_text(reply), "ranking")["ranking"]
+    if not isinstance(ranking, list) or not all(isinstance(one, str | int) for one in ranking):
+        raise UnreadableReplyError(f"the ranking is no list of ids: {json.dumps(ranking)[:80]}")
+    return [str(one).strip() for one in ranking]
+
+
+def completed(
+    listed: Sequence[str], ids: dict[str, str], first_stage: Sequence[str], counts: Counter[str]
+) -> list[str]:
+    """The candidates in the listed order, the missing ones behind in first-stage order.
+
+    Args:
+        listed: what the model named.
+        ids: the prompt's ids -> candidates.
+        first_stage: the candidates in first-stage order.
+        counts: is told of ids that are missing, invented or repeated.
+
+    Raises:
+        UnreadableReplyError: if it names no candidate at all.
+    """
+    by_id = {name.casefold(): table for name, table in ids.items()}
+    known = [by_id[name.casefold()] for name in listed if name.casefold() in by_id]
+    if not known:
+        raise UnreadableReplyError("the ranking names no candidate")
+    order = list(dict.fromkeys(known))
+    missing = [table for table in first_stage if table not in set(order)]
+    counts.update({INVENTED: len(listed) - len(known), REPEATED: len(known) - len(order), MISSING: len(missing)})
+    return [*order, *missing]

@@ -1,0 +1,185 @@
+"""The whole of `mteb-beyond tcr rerank`: a first stage and rerankers in, results, report and figures out."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evaluators.files import only_run, write_text
+from evaluators.plugin.doubt import length_figures
+from evaluators.plugin.results import PREDICTIONS
+from evaluators.plugin.running import evaluate, prediction_folder_of
+from tcr_tasks.compare import QueryTable, compare, read_tables
+from tcr_tasks.conduct import quiet_bars, terminated_as_interrupted
+from tcr_tasks.diagnostics.drawing import draw
+from tcr_tasks.reranking.first_stage import SavedRun, first_stage
+from tcr_tasks.reranking.lines import Cost, Line, as_csv
+from tcr_tasks.reranking.model import AnswerabilityReranker
+from tcr_tasks.reranking.pool import Budget, Reranked, Reranker, Usage
+from tcr_tasks.reranking.report import report
+from tcr_tasks.reranking.scaling import scaling_figures
+from tcr_tasks.tasks import TCRTask
+
+__all__ = ["Order", "rerank"]
+
+logger = logging.getLogger(__name__)
+
+FIGURES, REPORT, RESULTS, COSTS, PREDICTED = "figures", "report.md", "results.csv", "costs.json", "predictions"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to do.
+
+    Attributes:
+        task: with its data loaded.
+        stage: a folder or file of saved predictions, or a model.
+        rerankers: the methods.
+        budgets: of each method.
+        out: where everything goes.
+    """
+
+    task: TCRTask
+    stage: Path | Any
+    rerankers: Sequence[Reranker]
+    budgets: Sequence[Budget]
+    out: Path
+    encode_kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+def rerank(order: Order) -> list[Path]:
+    """Rerank, score, and write results, report and figures.
+
+    What was paid for once, calls and scored pairs, is kept: an interrupted run goes on where it stopped.
+
+    Returns:
+        The files written.
+
+    Raises:
+        FileNotFoundError, ValueError: if the first stage does not fit the task, or the folder cannot be used.
+        EndpointError: if a language model does not answer at all.
+        BlockingIOError: if another run uses the folder.
+    """
+    with only_run(order.out), quiet_bars(), terminated_as_interrupted():
+        stage, alone, table = _first_stage(order)
+        name = str(stage.mteb_model_meta.name)
+        lines = [Line("", "", name, None, alone)]
+        costs = _Costs(order.out / COSTS)
+        for reranker in order.rerankers:
+            for budget in sorted(set(order.budgets), key=lambda b: float("inf") if b is None else b):
+                model = AnswerabilityReranker(stage, reranker, budget)
+                scores, own = _scored(order, model)
+                found = model.searches[-1]
+                lines.append(
+                    Line(
+                        reranker.method,
+                        reranker.model,
+                        name,
+                        budget,
+                        scores,
+                        compare(own, table),
+                        costs.of(reranker, budget, found),
+                        dict(found.counts),
+                        str(reranker.settings.get("protocol", "")),
+                    )
+                )
+        return _write(order, lines)
+
+
+def _first_stage(order: Order) -> tuple[Any, dict[str, Any], QueryTable]:
+    """The first stage as saved rankings, its scores, and its outcomes per query."""
+    task = order.task.metadata.name
+    saved = isinstance(order.stage, Path)
+    stage = SavedRun(order.stage, task) if saved else first_stage(order.stage)
+    scores, table = _scored(order, stage)
+    return (stage if saved else SavedRun(table.path.with_name(f"{task}{PREDICTIONS}"), task)), scores, table
+
+
+def _scored(order: Order, model: Any) -> tuple[dict[str, Any], QueryTable]:
+    # Always anew: what is expensive is kept below, and a result file does not tell what its ranking took.
+    result = evaluate(
+        model,
+        order.task,
+        output_folder=order.out,
+        prediction_folder=order.out / PREDICTED,
+        overwrite_strategy="always",
+        show_progress_bar=False,
+        encode_kwargs={"show_progress_bar": False, **order.encode_kwargs},
+    )
+    variant = order.task.variant()
+    meta = model.mteb_model_meta
+    arguments = {**(meta.experiment_kwargs or {}), **variant} or None
+    folder = prediction_folder_of(order.out / PREDICTED, meta.model_copy(update={"experiment_kwargs": arguments}))
+    tables, others = read_tables(order.task.per_query_file(folder))
+    if others:
+        raise ValueError("; ".join(f"{name}: {why}" for name, why in others.items()))
+    return dict(result.task_results[0].scores["test"][0]), next(iter(tables.values()))
+
+
+class _Costs:
+    """Calls made and the seconds they took, over all runs into a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._kept: dict[str, dict[str, float]] = {}
+        if path.is_file():
+            try:
+                read = json.loads(path.read_text(encoding="utf-8"))
+                self._kept = {
+                    kind: {name: float(of[name]) for name in ("calls", "seconds")} for kind, of in read.items()
+                }
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise ValueError(f"{path} does not hold what calls took ({error}); remove it") from error
+
+    def of(self, reranker: Reranker, budget: Budget, found: Reranked) -> Cost:
+        """What a query took on average, by the time of all calls of this kind so far."""
+        kind = f"{reranker.method} {reranker.model} {reranker.revision}"
+        label = kind if reranker.derives else f"{kind} {budget}"
+        usage: Usage = found.usage
+        kept = self._kept.setdefault(label, {"calls": 0, "seconds": 0})
+        if usage.made:
+            kept["calls"] += usage.made
+            kept["seconds"] += usage.seconds
+            write_text(self._path, json.dumps(self._kept, indent=1))
+        n = len(found.orders)
+        calls = usage.calls / n
+        counted = usage.prompt_tokens > 0
+        return Cost(
+            calls,
+            usage.prompt_tokens / n if counted else None,
+            usage.completion_tokens / n if counted else None,
+            calls * kept["seconds"] / kept["calls"] + usage.work_seconds / n if kept["calls"] else None,
+        )
+
+
+def _write(order: Order, lines: Sequence[Line]) -> list[Path]:
+    task = order.task
+    assert task.data is not None
+    figures = scaling_figures(lines, task.metadata.name)
+    drawn = draw(figures, order.out / FIGURES) if figures else []
+    shown = [path.relative_to(order.out).as_posix() for path in drawn]
+    notes = [*task.data.notes, *_cut_off(order)]
+    text = report(lines, task.metadata.name, str(task.metadata.revision), notes, shown)
+    contents = {REPORT: text, RESULTS: as_csv(lines)}
+    for name, content in contents.items():
+        write_text(order.out / name, content)
+    return [*(order.out / name for name in contents), *drawn]
+
+
+def _cut_off(order: Order) -> list[str]:
+    """How much of the tables a cross-encoder does not read, where its limit is known."""
+    data, notes = order.task.data, []
+    assert data is not None
+    for reranker in order.rerankers:
+        encoder = getattr(reranker, "encoder", None)
+        found = {} if encoder is None else length_figures(encoder, data.corpus, data.queries)
+        if found.get("truncated_documents_share"):
+            notes.append(
+                f"{reranker.model} reads only the beginning of {found['truncated_documents_share']:.0%} of the tables; "
+                f"{found['truncated_tokens_share']:.0%} of all their tokens are cut off"
+            )
+    return notes
