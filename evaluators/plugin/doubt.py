@@ -57,6 +57,14 @@ def length_figures(model: Any, corpus: Dataset, queries: Dataset) -> dict[str, f
     }
 
 
+def own_figures(model: Any) -> dict[str, float]:
+    """What a model says of its own run in an attribute ``doubt_figures``, as wrappers of this project do.
+
+    For instance the share of the documents that it could not use as it should.
+    """
+    return {name: float(value) for name, value in (getattr(model, "doubt_figures", None) or {}).items()}
+
+
 def _reader(model: Any) -> _Reader | None:
     """Tokenizer and limits of a sentence-transformers model inside one of mteb's wrappers."""
     inner: Any = getattr(model, "model", None)

@@ -174,7 +174,7 @@ def identified(model: Any) -> Any:
     if isinstance(wrapped, HybridSearch):
         parts = [m.mteb_model_meta for m in wrapped.wrapped_models]
         joined = {
-            "models": " ".join(_told(m) for m in parts),
+            "models": " ".join(told_model(m) for m in parts),
             "weights": [float(w) for w in wrapped.weights],
             "rrf_k": wrapped.rrf_k,
             "sub_model_top_k": wrapped.sub_model_top_k,
@@ -194,7 +194,7 @@ def identified(model: Any) -> Any:
     return recorded(wrapped, meta.model_copy(update={"name": name, "revision": weights}), {})
 
 
-def _told(meta: ModelMeta) -> str:
+def told_model(meta: ModelMeta) -> str:
     """Name, revision and variant of a part of a hybrid."""
     return f"{meta.name}@{meta.revision}" + (f"+{meta.experiment_name}" if meta.experiment_name else "")
 

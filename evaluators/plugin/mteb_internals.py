@@ -16,7 +16,7 @@ from typing import Any
 
 import mteb
 from datasets import Dataset
-from mteb._create_dataloaders import _corpus_to_dict, _retrieval_texts
+from mteb._create_dataloaders import _corpus_to_dict, _retrieval_texts, create_dataloader
 from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores, make_score_dict
 from mteb.abstasks import AbsTask
 from mteb.abstasks.task_metadata import TaskMetadata
@@ -50,6 +50,7 @@ __all__ = [
     "standard_scores",
     "sub_commands",
     "sub_parsers_action",
+    "text_loader",
     "with_precision",
     "wrapped_model",
 ]
@@ -235,6 +236,11 @@ def sub_parsers_action(parser: argparse.ArgumentParser) -> Any:
 def query_texts(queries: Dataset) -> list[str]:
     """The queries as a model reads them: text, blank, instruction."""
     return list(_retrieval_texts(queries, PromptType.query))
+
+
+def text_loader(texts: Dataset, metadata: TaskMetadata, prompt_type: PromptType, batch_size: int) -> Any:
+    """Queries, or documents (``id``, ``title`` and ``text``), in the form in which mteb's encoders take them."""
+    return create_dataloader(texts, task_metadata=metadata, prompt_type=prompt_type, batch_size=batch_size)
 
 
 def document_texts(corpus: Dataset) -> list[str]:

@@ -353,6 +353,7 @@ class BeyondTask(AbsTaskRetrieval):
         if self._model is not None:
             queries = self.prepare_queries(self._model, parts["queries"])
             figures |= doubt.length_figures(self._model, parts["corpus"], queries)
+            figures |= doubt.own_figures(self._model)
         if self._prediction_folder is not None:
             subset = None if hf_subset == "default" else hf_subset
             write_per_query(self.per_query_file(self._prediction_folder), special.per_query, self.provenance(), subset)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,8 +9,8 @@ import mteb
 from mteb.models.hybrid_wrappers import HybridSearch
 
 from evaluators.metrics.ranking import Scores, check_k, top
-from evaluators.plugin.models import BM25, identified, recorded
-from ifir_tasks.retrieval.given import given_model
+from evaluators.plugin.hybrid import joined
+from evaluators.plugin.models import BM25
 
 # The values in the authors' code; the paper's text does not give them.
 DENSE_WEIGHT, LEXICAL_WEIGHT = 1.0, 0.3
@@ -64,14 +63,9 @@ def hybrid(
             constant, or a part that has no name.
     """
     check_k(depth)
-    if len(weights) != 2 or not all(math.isfinite(w) and w >= 0 for w in weights) or not any(weights):
-        raise ValueError(f"weights must be two finite numbers of at least 0, one of them above it, got {weights!r}")
-    parts = [given_model(dense), given_model(mteb.get_model(BM25) if lexical is None else lexical)]
-    joined = HybridSearch(
-        parts, weights=list(weights), fusion_strategy=_of_top(depth, rank_constant), rrf_k=rank_constant
-    )
-    found: HybridSearch = identified(recorded(joined, joined.mteb_model_meta, {"fusion_depth": depth}))
-    return found
+    parts = [dense, mteb.get_model(BM25) if lexical is None else lexical]
+    fusion = _of_top(depth, rank_constant)
+    return joined(parts, weights, fusion, rank_constant=rank_constant, experiment={"fusion_depth": depth})
 
 
 def _of_top(depth: int, rank_constant: int) -> Callable[[Sequence[Scores], Sequence[float]], Mapping[str, float]]:

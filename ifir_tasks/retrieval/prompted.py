@@ -13,8 +13,8 @@ from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderW
 from mteb.types import PromptType
 from torch.utils.data import DataLoader
 
+from evaluators.plugin.given import given_model
 from evaluators.plugin.models import recorded
-from ifir_tasks.retrieval.given import given_model
 from ifir_tasks.retrieval.prompts import PromptFamily, prompt_family
 
 

@@ -16,8 +16,8 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
 )
 
+from evaluators.plugin.given import given_model
 from evaluators.plugin.models import recorded
-from ifir_tasks.retrieval.given import given_model
 from ifir_tasks.retrieval.windowed import WindowedEncoder
 
 # Unusual enough to tell whether a model's tokenizer alone makes what the model reads.

@@ -1,0 +1,258 @@
+"""`mteb-beyond tcr retrieve`: the paper's other first stages on any TCR task."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evaluators.judge.options import add_model_options
+
+METHODS: Mapping[str, str] = {
+    "single": "the model as it is, for comparison: dense, late interaction, learned sparse, BM25",
+    "rows": "a vector for each row with its header (--reduce)",
+    "hybrid": "interpolation with BM25 (--dense-weight, --grid, --lexical)",
+    "cascade": "stages with cut-offs (--stages); with --llm tables are described first: CRAFT, re-created",
+    "meta": "a language model (--llm) describes each table",
+    "q2t": "a language model (--llm) turns each question into a table",
+    "thyme": "THYME, re-created: name and header, columns, and words (--lexical)",
+    "dtr": "DTR, re-created: a TAPAS dual encoder; --model is its directory",
+}
+
+
+# Option -> the methods that it concerns.
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "reduce": ("rows",),
+    "dense_weight": ("hybrid",),
+    "grid": ("hybrid",),
+    "lexical": ("hybrid", "thyme"),
+    "stages": ("cascade",),
+    "llm": ("cascade", "meta", "q2t"),
+}
+INSTRUCTION_HELP = "the paper's retrieval instruction, as in `mteb-beyond run` (%(default)s)"
+
+
+class Variant(NamedTuple):
+    """A model to run and how its line in the table is labelled."""
+
+    model: Any
+    name: str
+    kind: str
+    setting: str
+
+
+def add_retrieve_command(steps: Any) -> None:
+    """Add ``retrieve`` to the steps of ``mteb-beyond tcr``."""
+    command = steps.add_parser(
+        "retrieve",
+        help="run other first stages: rows, hybrids, cascades, augmentation by a language model, table retrievers",
+        description="Run one of TCR-Bench's alternative retrieval paradigms (appendices D.2, D.3 and J) on a TCR task. "
+        "Writes mteb's results and predictions, and a table with a line for each run into the folder, which several "
+        "runs can share. What is there already is not run again.",
+        epilog="methods: " + "; ".join(f"{name}: {text}" for name, text in METHODS.items()),
+    )
+    command.add_argument("--method", required=True, choices=METHODS, help="see below")
+    command.add_argument("-m", "--model", metavar="MODEL", help="a name that mteb knows, or a directory")
+    command.add_argument("-t", "--task", metavar="TASK", help="(TCRSample, or TCRBenchMixed with --data)")
+    command.add_argument("--data", metavar="DIR", help="a TCR dataset, in this project's layout or the authors'")
+    command.add_argument("--instruction", choices=("mteb", "prepend", "none"), default="mteb", help=INSTRUCTION_HELP)
+    command.add_argument("--out", type=Path, required=True, metavar="DIR", help="where everything goes")
+    command.add_argument("--batch-size", type=int, default=32, metavar="N", help="(%(default)s)")
+    settings = command.add_argument_group("settings of the methods")
+    settings.add_argument(
+        "--reduce",
+        nargs="+",
+        metavar="HOW",
+        help="max, mean, or topN for the mean of the N highest, such as top3 (max)",
+    )
+    settings.add_argument("--dense-weight", type=float, metavar="W", help="0..1 (0.9, the paper's best)")
+    settings.add_argument("--grid", action="store_true", help="all weights from 0 to 1 by 0.1, each model run once")
+    settings.add_argument("--lexical", metavar="MODEL", help="in place of BM25: a sparse encoder, for instance")
+    settings.add_argument(
+        "--stages", nargs="+", metavar="MODEL:KEEP", help="each stage's model and how many tables of a query it keeps"
+    )
+    add_model_options(command.add_argument_group("language model"), "llm", "writes descriptions or tables")
+    # A description is longer than what other commands ask for.
+    command.set_defaults(func=_retrieve, llm_max_tokens=2048)
+
+
+def _retrieve(args: argparse.Namespace) -> int:
+    from evaluators.files import only_run
+    from evaluators.plugin.running import evaluate
+    from tcr_tasks.conduct import quiet_bars
+    from tcr_tasks.retrieval.results import add_rows, rows_of
+
+    _check(args)
+    task = _task(args)
+    written: list[Path] = []
+    with only_run(args.out), quiet_bars():
+        for variant in _BUILD[args.method](args):
+            result = evaluate(
+                variant.model,
+                task,
+                output_folder=args.out,
+                prediction_folder=args.out / "predictions",
+                encode_kwargs={"batch_size": args.batch_size, "show_progress_bar": False},
+                show_progress_bar=False,
+            )
+            rows = rows_of(result.task_results[0], model=variant.name, kind=variant.kind, setting=variant.setting)
+            written = add_rows(args.out, rows)
+            for row in rows:
+                told = ", ".join(f"{name} = {row.scores[name]:.3f}" for name in _SHOWN if name in row.scores)
+                print(f"{row.task}: {row.model}, {row.kind}{f', {row.setting}' if row.setting else ''}: {told}")
+    for path in written:
+        print(path)
+    return 0
+
+
+_SHOWN = ("recall_at_1", "recall_at_5", "gr_at_1", "ds_at_1")
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.batch_size < 1:
+        raise ValueError(f"--batch-size must be at least 1, got {args.batch_size}")
+    for option, methods in OPTIONS.items():
+        value = getattr(args, option)
+        # Not by `in`: a weight of 0 equals False.
+        if value is not None and value is not False and args.method not in methods:
+            raise ValueError(f"--{option.replace('_', '-')} concerns --method {' or '.join(methods)} only")
+    if args.grid and args.dense_weight is not None:
+        raise ValueError("--grid runs all weights, so it takes no --dense-weight")
+    if args.method == "cascade":
+        if not args.stages or args.model is not None:
+            raise ValueError(
+                "--method cascade takes its models from --stages MODEL:KEEP MODEL:KEEP ..., not from --model"
+            )
+    elif args.model is None:
+        raise ValueError(f"--method {args.method} needs --model")
+    if args.method in ("meta", "q2t") and args.llm is None:
+        raise ValueError(
+            f"--method {args.method} needs a language model: --llm MODEL, and --llm-base-url for its endpoint"
+        )
+
+
+def _task(args: argparse.Namespace) -> Any:
+    from evaluators.plugin.registry import registered_tasks
+    from tcr_tasks.tasks import BENCHMARK_TASKS, TCRSample, TCRTask
+
+    choices = {cls.metadata.name: cls for cls in registered_tasks() if issubclass(cls, TCRTask)}
+    name = args.task or (TCRSample if args.data is None else BENCHMARK_TASKS[0]).metadata.name
+    if name not in choices:
+        raise ValueError(f"{name!r} is no task of TCR-Bench; one of {', '.join(choices)}")
+    task = choices[name]()
+    task.data_path = args.data
+    task.instruction = args.instruction
+    return task
+
+
+def _loaded(name: str, args: argparse.Namespace) -> tuple[Any, str]:
+    """A model as mteb runs it, its embeddings kept in the folder, and its name."""
+    from tcr_tasks.diagnostics.diagnose import loaded
+    from tcr_tasks.diagnostics.models import encoded_once
+    from tcr_tasks.diagnostics.results import safe_name
+
+    model, known, revision = loaded(name)
+    # An instruction may change what the model puts before a text, of which its cache knows nothing.
+    folder = args.out / "embeddings" / safe_name(known) / safe_name(revision) / args.instruction
+    return encoded_once(model, folder), known
+
+
+def _single(args: argparse.Namespace) -> Iterable[Variant]:
+    model, name = _loaded(args.model, args)
+    kinds = ", ".join(model.mteb_model_meta.model_type or ())
+    return [Variant(model, name, kinds, "")]
+
+
+def _rows(args: argparse.Namespace) -> Iterable[Variant]:
+    from tcr_tasks.retrieval.multivector import multi_vector
+
+    model, name = _loaded(args.model, args)
+    for how in args.reduce or ("max",):
+        yield Variant(multi_vector(model, reduce=how), name, "row-level multi-vector", how)
+
+
+def _hybrid(args: argparse.Namespace) -> Iterable[Variant]:
+    from evaluators.plugin.models import BM25
+    from tcr_tasks.retrieval.hybrid import DENSE_WEIGHT, hybrid, hybrid_grid
+
+    dense, name = _loaded(args.model, args)
+    lexical, other = _loaded(args.lexical or BM25, args)
+    weight = DENSE_WEIGHT if args.dense_weight is None else args.dense_weight
+    made = hybrid_grid(dense, lexical) if args.grid else [hybrid(dense, lexical, dense_weight=weight)]
+    for model in made:
+        first, second = model.weights
+        yield Variant(model, f"{name} + {other}", "hybrid", f"{first:g} : {second:g}")
+
+
+def _cascade(args: argparse.Namespace) -> Iterable[Variant]:
+    from tcr_tasks.retrieval.augment import CRAFT, meta_info
+    from tcr_tasks.retrieval.cascade import cascade
+    from tcr_tasks.retrieval.results import AUGMENTED
+
+    stages, told = [], []
+    for given in args.stages:
+        place, colon, keep = given.rpartition(":")
+        if not colon or not keep.isdecimal():
+            raise ValueError(f"--stages: {given!r} is not of the form MODEL:KEEP, such as my/model:100")
+        model, name = _loaded(place, args)
+        stages.append((model, int(keep)))
+        told.append(f"{name}:{keep}")
+    made = cascade(stages)
+    if args.llm is None:
+        return [Variant(made, "cascade", "cascade (CRAFT-Simplified, re-created)", " > ".join(told))]
+    augmented = meta_info(made, _asking(args), prompt=CRAFT)
+    kind = f"cascade + {AUGMENTED} (CRAFT, re-created)"
+    return [Variant(augmented, f"cascade ({args.llm})", kind, " > ".join(told))]
+
+
+def _meta(args: argparse.Namespace) -> Iterable[Variant]:
+    from tcr_tasks.retrieval.augment import meta_info
+    from tcr_tasks.retrieval.results import AUGMENTED
+
+    model, name = _loaded(args.model, args)
+    return [Variant(meta_info(model, _asking(args)), name, f"Meta-Info, {AUGMENTED}", args.llm)]
+
+
+def _q2t(args: argparse.Namespace) -> Iterable[Variant]:
+    from tcr_tasks.retrieval.augment import query_to_table
+    from tcr_tasks.retrieval.results import AUGMENTED
+
+    model, name = _loaded(args.model, args)
+    return [Variant(query_to_table(model, _asking(args)), name, f"Query-to-Table, {AUGMENTED}", args.llm)]
+
+
+def _thyme(args: argparse.Namespace) -> Iterable[Variant]:
+    from evaluators.plugin.models import BM25
+    from tcr_tasks.retrieval.thyme import thyme
+
+    dense, name = _loaded(args.model, args)
+    lexical, other = _loaded(args.lexical or BM25, args)
+    return [Variant(thyme(dense, lexical), f"{name} + {other}", "THYME (re-created)", "")]
+
+
+def _dtr(args: argparse.Namespace) -> Iterable[Variant]:
+    from tcr_tasks.retrieval.dtr import dtr
+
+    model = dtr(args.model)
+    return [Variant(model, str(model.mteb_model_meta.name), "DTR (re-created)", "")]
+
+
+def _asking(args: argparse.Namespace) -> Any:
+    from evaluators.judge.options import language_model_of, sampling_of
+    from tcr_tasks.builder.paraphrase import Asking
+    from tcr_tasks.retrieval.augment import read_prompts
+
+    return Asking(language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"), read_prompts())
+
+
+_BUILD: Mapping[str, Callable[[argparse.Namespace], Iterable[Variant]]] = {
+    "single": _single,
+    "rows": _rows,
+    "hybrid": _hybrid,
+    "cascade": _cascade,
+    "meta": _meta,
+    "q2t": _q2t,
+    "thyme": _thyme,
+    "dtr": _dtr,
+}

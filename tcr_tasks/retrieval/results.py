@@ -1,0 +1,198 @@
+"""What other first stages scored, in the shape of the paper's Tables 9, 10 and 28, as Markdown and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from evaluators.files import write_text
+
+__all__ = ["Row", "add_rows", "markdown", "read_rows", "rows_of"]
+
+TABLE_CSV, TABLE_MARKDOWN = "table.csv", "table.md"
+AUGMENTED = "LLM augmentation"
+_K = (1, 3, 5)
+_SCORES = ("recall_at", "gr_at", "group_hit_at")
+# What a wrapper says of its own run, worth a column of notes where it is not 0.
+_DOUBTS: Mapping[str, str] = {
+    "documents_without_pieces_share": "documents that print no table, embedded as a whole",
+    "unclear_rows_share": "rows whose cells are unclear",
+    "documents_without_description_share": "documents without a description",
+    "documents_shortened_for_description_share": "documents of which the language model saw the first rows only",
+    "queries_without_table_share": "questions without a table, searched with as they are",
+    "tables_cut_share": "tables of which rows were left out",
+    "documents_without_table_share": "documents that print no table, read as text",
+    "truncated_pieces_share": "rows or other pieces longer than the model reads",
+    "truncated_documents_share": "documents longer than the model reads",
+    "tied_top_share": "queries with tied first tables",
+}
+_ABOUT = (
+    "All numbers were measured here; none is the paper's. R@k: the target is among the first k; GR@k: members of the "
+    "group among the first k, of as many as there could be; DS@1 = R@1 / GR@1; higher is better, 0..1. In square "
+    "brackets stand 95 % percentile bootstrap intervals over queries (1,000 resamples); one without width means that "
+    "all queries agree, not that the score is certain."
+)
+_ABOUT_HITS = (
+    "Hit@k: any member of the group is among the first k. The paper's Table 10 prints this under the name GR@k: "
+    "compare it with Hit@k only."
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Attributes:
+        task: name of the task, with the subset of one that has several.
+        revision: of its data.
+        model: what ranked.
+        kind: the paradigm.
+        setting: the method's own settings.
+        scores: flat scores of the result, 0..1, and ``n_queries``.
+        notes: what makes them doubtful.
+    """
+
+    task: str
+    revision: str
+    model: str
+    kind: str
+    setting: str
+    scores: Mapping[str, float]
+    notes: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells a line from every other."""
+        return (self.task, self.model, self.kind, self.setting)
+
+
+def rows_of(result: Any, *, model: str, kind: str, setting: str) -> list[Row]:
+    """The lines of a task's result, one for each subset (of mteb's ``TaskResult``)."""
+    out = []
+    for scores in result.scores["test"]:
+        subset = scores["hf_subset"]
+        told = [f"{text}: {scores[k]:.0%}" for k, text in _DOUBTS.items() if scores.get(k)]
+        out.append(
+            Row(
+                task=result.task_name + ("" if subset == "default" else f"/{subset}"),
+                revision=result.dataset_revision,
+                model=model,
+                kind=kind,
+                setting=setting,
+                scores={name: float(scores[name]) for name in _score_names() if _is_number(scores.get(name))},
+                notes="; ".join(told),
+            )
+        )
+    return out
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _score_names() -> list[str]:
+    bounded = ("recall_at_1", "gr_at_1", "ds_at_1")
+    names = [f"{name}_{k}" for name in _SCORES for k in _K] + ["ds_at_1", "chance_ds_at_1"]
+    return [*names, *(f"{name}_{end}" for name in bounded for end in ("low", "high")), "ds_at_1_p_null", "n_queries"]
+
+
+def add_rows(folder: Path, rows: Sequence[Row]) -> list[Path]:
+    """Add lines to the table in a folder, in place of earlier ones of the same task, model and setting.
+
+    Returns:
+        The files: the table as CSV, from which it is read again, and as Markdown.
+
+    Raises:
+        ValueError: if the CSV is not such a table.
+    """
+    kept = {row.key: row for row in read_rows(folder)} | {row.key: row for row in rows}
+    ordered = sorted(kept.values(), key=lambda row: row.task)
+    write_text(folder / TABLE_CSV, _csv(ordered))
+    write_text(folder / TABLE_MARKDOWN, markdown(ordered))
+    return [folder / TABLE_CSV, folder / TABLE_MARKDOWN]
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """The lines of the table in a folder; none if there is no table.
+
+    Raises:
+        ValueError: if the CSV is not such a table.
+    """
+    path = folder / TABLE_CSV
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        if list(reader.fieldnames or ()) != _columns():
+            raise ValueError(f"{path} is no table of `tcr retrieve`; name another folder with --out")
+        return [
+            Row(
+                **{name: line[name] for name in _texts()},
+                scores={name: float(line[name]) for name in _score_names() if line[name]},
+            )
+            for line in reader
+        ]
+
+
+def _texts() -> list[str]:
+    return [field.name for field in fields(Row) if field.name != "scores"]
+
+
+def _columns() -> list[str]:
+    return [*_texts(), *_score_names()]
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    written = io.StringIO()
+    writer = csv.DictWriter(written, _columns(), lineterminator="\n", restval="")
+    writer.writeheader()
+    for row in rows:
+        values = asdict(row)
+        writer.writerow({**{name: values[name] for name in _texts()}, **row.scores})
+    return written.getvalue()
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The table as Markdown: in the shape of Table 9 (and 28), and of Table 10 for augmentation by a language model."""
+    out = ["# Other first stages", "", _ABOUT]
+    plain = {"R@1": "recall_at_1", "R@3": "recall_at_3", "R@5": "recall_at_5", "GR@1": "gr_at_1", "DS@1": "ds_at_1"}
+    hits = {f"Hit@{k}": f"group_hit_at_{k}" for k in _K}
+    groups = {f"GR@{k}": f"gr_at_{k}" for k in _K}
+    recalls = {f"R@{k}": f"recall_at_{k}" for k in _K}
+    for task in dict.fromkeys(row.task for row in rows):
+        own = [row for row in rows if row.task == task]
+        n = max(row.scores.get("n_queries", 0) for row in own)
+        chance = next((row.scores["chance_ds_at_1"] for row in own if "chance_ds_at_1" in row.scores), None)
+        about = [f"data revision {revision}" for revision in dict.fromkeys(row.revision for row in own)]
+        about += [f"{n:.0f} queries"] if n else []
+        about += [f"DS@1 by chance {chance:.3f}"] if chance is not None else []
+        out += ["", f"## {task}", "", "; ".join(about) + ".", "", *_grid(own, plain)]
+        augmented = [row for row in own if AUGMENTED in row.kind]
+        if augmented:
+            out += ["", "### Augmentation (Table 10)", "", _ABOUT_HITS, ""]
+            out += _grid(augmented, {**recalls, **hits, **groups, "DS@1": "ds_at_1"})
+    return "\n".join(out) + "\n"
+
+
+def _grid(rows: Sequence[Row], columns: Mapping[str, str]) -> list[str]:
+    lines = [
+        [row.model, row.kind, row.setting, *(_told(row.scores, name) for name in columns.values()), row.notes]
+        for row in rows
+    ]
+    heads = ["Model", "Type", "Setting", *columns, "Notes"]
+    shown = [at for at in range(len(heads)) if any(line[at] for line in lines)]
+    cells = [[line[at].replace("|", "\\|") for at in shown] for line in (heads, *lines)]
+    made = ["| " + " | ".join(line) + " |" for line in cells]
+    return [made[0], "|" + " --- |" * len(shown), *made[1:]]
+
+
+def _told(scores: Mapping[str, float], name: str) -> str:
+    if name not in scores:
+        return ""
+    ends = (scores.get(f"{name}_low"), scores.get(f"{name}_high"))
+    return f"{scores[name]:.3f}" + (f" [{ends[0]:.2f}, {ends[1]:.2f}]" if None not in ends else "")
