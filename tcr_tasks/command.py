@@ -10,6 +10,7 @@ from tcr_tasks.diagnostics.command import add_diagnose_command
 from tcr_tasks.qa.command import add_qa_command
 from tcr_tasks.reranking.command import add_rerank_command
 from tcr_tasks.retrieval.command import add_retrieve_command
+from tcr_tasks.training.command import add_train_command
 
 
 def add_commands(action: Any) -> None:
@@ -24,3 +25,4 @@ def add_commands(action: Any) -> None:
     add_qa_command(steps)
     add_rerank_command(steps)
     add_retrieve_command(steps)
+    add_train_command(steps)

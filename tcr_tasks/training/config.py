@@ -1,0 +1,209 @@
+"""What a training is made of, as checked objects; :mod:`tcr_tasks.training.reading` makes them of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tcr_tasks.serialize import TableFormat
+
+__all__ = [
+    "Adaptation",
+    "CrossEncoding",
+    "Evaluation",
+    "Keeping",
+    "NamedModel",
+    "Part",
+    "Shares",
+    "Source",
+    "TrainingConfig",
+]
+
+Part = Literal["all", "train", "validation", "test"]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w. +-]*$")]
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class Shares(_Checked):
+    """Shares of the questions that are kept from training, by source database.
+
+    Attributes:
+        validation: to choose checkpoints on.
+        test: for nothing but a last look.
+        seed: decides which databases.
+    """
+
+    validation: Share = 0.0
+    test: Share = 0.0
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _leaves_something(self) -> Shares:
+        if self.validation + self.test >= 1:
+            raise ValueError("validation and test together leave nothing to train on")
+        return self
+
+
+class Data(_Checked):
+    """Questions of a dataset.
+
+    Attributes:
+        name: how reports and file names call it.
+        data: a directory: a TCR dataset, or another one in the project's layout (corpus, queries, qrels).
+        task: a TCR task whose data these are, in place of ``data``.
+        part: which questions; anything but ``all`` needs ``[split]``.
+        prefix: put before every query.
+        format: how tables are printed; default: each in its own format, texts of other datasets as they are.
+    """
+
+    name: Name
+    data: Path | None = None
+    task: str | None = None
+    part: Part = "all"
+    prefix: str = ""
+    format: TableFormat | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Data:
+        if self.data is not None and self.task is not None:
+            raise ValueError(f"{self.name!r} has both `data` and `task`; one of them says where its data are")
+        return self
+
+
+class Source(Data):
+    """Training data.
+
+    Attributes:
+        examples: how many examples an epoch takes of it: all, or so many drawn (with replacement if there are fewer).
+    """
+
+    examples: Count | None = None
+
+
+class Evaluation(Data):
+    """A set that models are scored on.
+
+    Attributes:
+        select: whether the best checkpoint on it is kept.
+    """
+
+    select: bool = False
+
+
+class Adaptation(_Checked):
+    """LoRA in place of training all weights."""
+
+    r: Count = 16
+    alpha: Count = 32
+    dropout: Share = 0.05
+
+
+class Keeping(_Checked):
+    """Hold the base encoder's similarities across groups, while target and siblings are told apart.
+
+    Attributes:
+        weight: of that term beside the contrastive loss.
+        texts: directories with a ``corpus`` whose texts are held, too; their queries and judgements are not looked at.
+        per_step: texts of them that are drawn for a batch.
+    """
+
+    weight: Positive = 1.0
+    texts: tuple[Path, ...] = ()
+    per_step: Count = 16
+
+
+class CrossEncoding(_Checked):
+    """Train a cross-encoder in place of an embedding model.
+
+    Attributes:
+        loss: ``listwise`` (ListNet over target and siblings) or ``binary`` (each pair on its own).
+        first_stage: the retriever whose best tables it reranks wherever it is scored; default: the base.
+        depth: how many of them.
+    """
+
+    loss: Literal["listwise", "binary"] = "listwise"
+    first_stage: str | None = None
+    depth: Count = 10
+
+
+class NamedModel(_Checked):
+    """One more model to score, such as one of another training."""
+
+    name: Name
+    path: str
+
+
+class TrainingConfig(_Checked):
+    """A training: one run for each learning rate and seed.
+
+    Attributes:
+        name: how reports call the data that the models are trained on.
+        base: the model to start from: a name that mteb or the hub knows, or a directory.
+        learning_rates, seeds: the grid.
+        temperature: of the contrastive loss over cosines.
+        epochs, batch_size, gradient_accumulation, warmup_ratio, weight_decay: of the optimisation (AdamW; the rate
+            falls linearly to 0). ``batch_size`` counts queries.
+        batches: ``random``, or ``groups``: questions on the same tables go together, so that each is encoded once.
+        query_length, passage_length: tokens at most.
+        max_negatives: siblings of a query that are negatives, drawn by the seed if there are more.
+        in_batch: whether the other tables of a batch are negatives, too.
+        precision: of the computation.
+        checkpoint_steps: steps between the states that a killed run goes on from; default: an epoch.
+        encode_batch_size: texts at a time where models are scored.
+        lora, keep, cross_encoder, split: see there; absent: all weights, contrast only, an embedding model, no split.
+        sources, evaluations, models: what is trained on, what is scored on, and further models to score.
+    """
+
+    name: Name
+    base: str
+    learning_rates: tuple[Positive, ...] = Field(min_length=1)
+    seeds: tuple[int, ...] = Field(default=(42,), min_length=1)
+    temperature: Positive = 0.1
+    epochs: Count = 5
+    batch_size: Count = 8
+    gradient_accumulation: Count = 1
+    batches: Literal["random", "groups"] = "random"
+    query_length: Count = 512
+    passage_length: Count = 512
+    max_negatives: Annotated[int, Field(ge=0)] = 16
+    in_batch: bool = True
+    warmup_ratio: Share = 0.05
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    checkpoint_steps: Count | None = None
+    encode_batch_size: Count = 32
+    lora: Adaptation | None = None
+    keep: Keeping | None = None
+    cross_encoder: CrossEncoding | None = None
+    split: Shares | None = None
+    sources: tuple[Source, ...] = Field(min_length=1)
+    evaluations: tuple[Evaluation, ...] = Field(min_length=1)
+    models: tuple[NamedModel, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> TrainingConfig:
+        for kind, named in (("sources", self.sources), ("evaluations", self.evaluations), ("models", self.models)):
+            names = [entry.name for entry in named]
+            if twice := sorted({n for n in names if names.count(n) > 1}):
+                raise ValueError(f"{kind}: names that occur twice: {', '.join(twice)}")
+        for name, values in (("learning_rates", self.learning_rates), ("seeds", self.seeds)):
+            if len(set(values)) < len(values):
+                raise ValueError(f"{name}: a value occurs twice: {list(values)}")
+        if not any(evaluation.select for evaluation in self.evaluations):
+            raise ValueError("no evaluation has `select = true`, so that no checkpoint could be kept")
+        for entry in (*self.sources, *self.evaluations):
+            if entry.part != "all" and self.split is None:
+                raise ValueError(f"{entry.name!r} is the part {entry.part!r}, but there is no [split]")
+        if self.cross_encoder is not None and (self.keep is not None or self.lora is not None):
+            raise ValueError("[cross_encoder] trains all weights of a reranker: leave out [keep] and [lora]")
+        if not self.in_batch and self.max_negatives == 0:
+            raise ValueError("without siblings (max_negatives = 0) and in-batch negatives there is nothing to learn")
+        return self

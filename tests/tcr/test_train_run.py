@@ -1,0 +1,345 @@
+"""Training with tiny models: what is learnt, kept, resumed, saved and reported, and that mteb scores what is saved."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import CrossEncoder, SentenceTransformer
+from training_data import write_plain, write_small
+from transformers import TrainerCallback
+
+from evaluators.plugin.models import register_local_model
+from evaluators.plugin.running import evaluate
+from tcr_tasks.tasks import BENCHMARK_TASKS
+from tcr_tasks.training.batches import roles
+from tcr_tasks.training.config import TrainingConfig
+from tcr_tasks.training.evaluating import EmbeddingRanker, EvaluationSet, evaluation_set, score
+from tcr_tasks.training.examples import make_examples
+from tcr_tasks.training.running import CHECKPOINTS, GridRun, grid, run_one, training_of
+from tcr_tasks.training.selection import Epoch, History
+from tcr_tasks.training.train import RUNS, _collections, choose, train
+
+pytest.importorskip("accelerate")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    write_small(folder / "small")
+    write_plain(folder / "plain")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tiny(tiny_models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_models["SentenceTransformer"])
+
+
+@pytest.fixture
+def settings(data: Path, tiny: str) -> Any:
+    def make(**fields: Any) -> TrainingConfig:
+        small = {"data": data / "small"}
+        given: dict[str, Any] = {
+            "name": "small",
+            "base": tiny,
+            "learning_rates": [1e-2],
+            "epochs": 3,
+            "batch_size": 4,
+            "query_length": 24,
+            "passage_length": 96,
+            "split": {"test": 0.2},
+            "sources": [{"name": "s", "part": "train", **small}],
+            "evaluations": [
+                {"name": "in-domain", "part": "train", "select": True, **small},
+                {"name": "held-out", "part": "test", **small},
+            ],
+            **fields,
+        }
+        return TrainingConfig.model_validate(given)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def trained(data: Path, tiny: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[TrainingConfig, Path]:
+    """Two learning rates, three evaluation sets, of which two choose checkpoints."""
+    small = {"data": data / "small"}
+    config = TrainingConfig.model_validate(
+        {
+            "name": "small",
+            "base": tiny,
+            "learning_rates": [1e-2, 1e-4],
+            "epochs": 3,
+            "batch_size": 4,
+            "batches": "groups",
+            "query_length": 24,
+            "passage_length": 96,
+            "split": {"test": 0.2},
+            "sources": [
+                {"name": "s", "part": "train", "prefix": "Find: ", **small},
+                {"name": "p", "data": data / "plain", "prefix": "Find: "},
+            ],
+            "evaluations": [
+                {"name": "in-domain", "part": "train", "prefix": "Find: ", "select": True, **small},
+                {"name": "held out", "part": "test", "prefix": "Find: ", **small},
+                {"name": "plain", "data": data / "plain", "select": True},
+            ],
+            "models": [{"name": "again", "path": tiny}],
+        }
+    )
+    out = tmp_path_factory.mktemp("trained") / "out"
+    train(config, out)
+    return config, out
+
+
+def history_of(out: Path, rate: float) -> History:
+    return History.read(out / RUNS / GridRun(rate, 42).label / "history.json")
+
+
+def test_the_loss_falls_and_margins_rise(trained: tuple[TrainingConfig, Path]) -> None:
+    _, out = trained
+    epochs = [history_of(out, 1e-2).epochs[n] for n in (1, 2, 3)]
+    losses = [epoch.loss for epoch in epochs]
+    assert losses == sorted(losses, reverse=True)
+    margins = [epoch.scores["in-domain"]["mean_margin"] for epoch in epochs]
+    with (out / "matrix.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    base = {
+        r["metric"]: float(r["value"]) for r in rows if r["training"] == "— (base)" and r["evaluation"] == "in-domain"
+    }
+    assert max(margins) > base["mean_margin"]
+
+
+def test_one_best_checkpoint_per_selection_set_and_rate(trained: tuple[TrainingConfig, Path]) -> None:
+    config, out = trained
+    assert [run.label for run in grid(config)] == ["lr-0.01-seed-42", "lr-0.0001-seed-42"]
+    for run in grid(config):
+        folder = out / RUNS / run.label
+        assert sorted(f.name for f in folder.iterdir()) == ["best", "history.json"]  # no state of the optimiser is left
+        assert sorted(f.name for f in (folder / "best").iterdir()) == ["in-domain", "plain"]
+        for name in ("in-domain", "plain"):
+            best = history_of(out, run.rate).best(name)
+            assert best is not None
+            card = (folder / "best" / name / "README.md").read_text()
+            assert f"epoch {best.number} of 3" in card and f"the best epoch on {name}" in card
+
+
+def test_the_rate_is_chosen_by_the_mean_over_seeds(settings: Any, tmp_path: Path) -> None:
+    config = settings(learning_rates=[1e-3, 1e-2, 1e-1], seeds=[1, 2])
+    # Best epochs: 0.5 and 0.3; 0.1 and 0.6, then 0.2; 0.9, and one seed is not finished.
+    values = {
+        (1e-3, 1): [0.5, 0.4],
+        (1e-3, 2): [0.3, 0.3],
+        (1e-2, 1): [0.1, 0.2],
+        (1e-2, 2): [0.6, 0.7],
+        (1e-1, 1): [0.9, 0.9],
+    }
+    for (rate, seed), scores in values.items():
+        history = History(tmp_path / RUNS / GridRun(rate, seed).label / "history.json", finished=True)
+        history.epochs = {n: Epoch(n, 1.0, {"in-domain": {"recall_at_1": s}}) for n, s in enumerate(scores, 1)}
+        history.write()
+    chosen = choose(config, "in-domain", tmp_path)
+    # (0.2 + 0.7) / 2 = 0.45 is above (0.5 + 0.3) / 2 = 0.4.
+    assert [(c.run.rate, c.run.seed, c.epoch) for c in chosen] == [(1e-2, 1, 2), (1e-2, 2, 2)]
+
+
+def test_mteb_scores_the_saved_model_as_training_did(trained: tuple[TrainingConfig, Path], tmp_path: Path) -> None:
+    config, out = trained
+    folder = choose(config, "in-domain", out)[0].folder
+    meta = register_local_model(folder)
+    assert meta.name == "local/small-lr-0.01-seed-42-best-on-in-domain"
+    task = BENCHMARK_TASKS[0]()
+    task.data_path = config.sources[0].data
+    scores = evaluate(meta, task, output_folder=tmp_path, show_progress_bar=False)[0].scores["test"][0]
+    # The prefix that all sources share is the model's own prompt.
+    whole = config.evaluations[0].model_copy(update={"name": "whole", "part": "all"})
+    whole = evaluation_set(whole, config, _collections(config)["in-domain"])
+    found = score(EmbeddingRanker(SentenceTransformer(str(folder), device="cpu"), config), [whole])["whole"]
+    for metric in ("recall_at_1", "gr_at_1", "ds_at_1"):
+        assert scores[metric] == pytest.approx(found[metric])
+
+
+def test_the_report_has_every_model_on_every_set(trained: tuple[TrainingConfig, Path]) -> None:
+    _, out = trained
+    report = (out / "report.md").read_text()
+    assert "| Training | Evaluation | Selection | learning rate | R@1 | GR@1 | DS@1 | nDCG@10 |" in report
+    scores, geometry = report.split("## Models")[0].split("## Geometry")
+    for evaluation in ("in-domain", "held out", "plain"):
+        for name, n in (("small", 2), ("— (base)", 1), ("again", 1)):
+            assert scores.count(f"| {name} | {evaluation} | ") == n
+            assert geometry.count(f"| {name} | {evaluation} | ") == (0 if evaluation == "plain" else n)
+    assert "| Training | Evaluation | Selection | local distance (median) | margin (mean) | margin > 0 |" in geometry
+    base, again = (
+        [line.split("|")[5:] for line in scores.splitlines() if n in line] for n in ("| — (base)", "| again")
+    )
+    assert base == again  # the base under another name
+    with (out / "matrix.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {r["selection"] for r in rows} == {"", "in-domain", "plain"}
+    plain = {r["metric"] for r in rows if r["evaluation"] == "plain"}
+    assert plain == {"recall_at_1", "ndcg_at_10"}
+
+
+def test_a_second_call_trains_nothing_and_another_training_is_refused(
+    trained: tuple[TrainingConfig, Path], tmp_path: Path
+) -> None:
+    config, out = trained
+    copied = tmp_path / "out"
+    shutil.copytree(out, copied)
+    before = {f: f.stat().st_mtime_ns for f in copied.rglob("model.safetensors")}
+    (copied / "report.md").unlink()
+    train(config, copied)
+    assert {f: f.stat().st_mtime_ns for f in copied.rglob("model.safetensors")} == before
+    assert (copied / "report.md").read_text() == (out / "report.md").read_text()
+    with pytest.raises(ValueError, match=r"another configuration \(differing: temperature\)"):
+        train(config.model_copy(update={"temperature": 0.2}), copied)
+
+
+class _Killed(BaseException):
+    pass
+
+
+class _Watch(TrainerCallback):
+    """Keeps the weights at the end, and stops a run in the middle of an epoch."""
+
+    def __init__(self, kill_at: int | None = None) -> None:
+        self.kill_at = kill_at
+        self.weights: dict[str, torch.Tensor] = {}
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step == self.kill_at:
+            raise _Killed
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.weights = {name: tensor.clone() for name, tensor in kwargs["model"].state_dict().items()}
+
+
+@pytest.mark.parametrize("lora", [None, {"r": 4, "alpha": 8, "dropout": 0.05}], ids=["full", "lora"])
+def test_a_killed_run_ends_in_the_weights_of_one_that_was_not(
+    settings: Any, lora: Any, tmp_path: Path, tiny: str
+) -> None:
+    if lora:
+        pytest.importorskip("peft")
+    config = settings(lora=lora)
+    collections = _collections(config)
+    examples = make_examples(config, collections, 42)
+    sets = [evaluation_set(config.evaluations[0], config, collections["in-domain"])]
+    run, training = grid(config)[0], training_of(config)
+
+    def go(name: str, watch: _Watch) -> History:
+        return run_one(training, config, run, examples, sets, tmp_path / name, [watch])
+
+    whole, killed, resumed = _Watch(), _Watch(kill_at=3), _Watch()
+    expected = go("whole", whole)
+    with pytest.raises(_Killed):  # two steps an epoch: in the middle of the second
+        go("killed", killed)
+    assert [p.name for p in (tmp_path / "killed" / CHECKPOINTS).iterdir()] == ["checkpoint-2"]
+    # What a kill while saving leaves.
+    (tmp_path / "killed" / CHECKPOINTS / "checkpoint-4").mkdir()
+    found = go("killed", resumed)
+    assert found.finished and found.epochs == expected.epochs
+    assert resumed.weights.keys() == whole.weights.keys()
+    for name, tensor in whole.weights.items():
+        assert torch.equal(resumed.weights[name], tensor), name
+    saved = tmp_path / "killed" / "best" / "in-domain"
+    assert not list(saved.glob("adapter*"))
+    start, end = (SentenceTransformer(p, device="cpu").state_dict() for p in (tiny, str(saved)))
+    changed = {name for name in start if not torch.equal(start[name], end[name])}
+    if lora:  # adapters on query and value, merged; everything else is the base's
+        assert changed and all(".query." in name or ".value." in name for name in changed)
+    else:
+        assert any("embeddings" in name for name in changed)
+
+
+def test_merged_adapters_give_the_embeddings_of_the_model_that_was_trained(settings: Any, tmp_path: Path) -> None:
+    pytest.importorskip("peft")
+    config = settings(lora={})
+    training = training_of(config)
+    torch.manual_seed(0)
+    model = training.start()
+    for name, parameter in model.named_parameters():
+        assert parameter.requires_grad == ("lora_" in name)
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter)
+    training.save(model, tmp_path / "saved")
+    texts = ["one text", "another text"]
+    kept = SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(texts)
+    model.eval()
+    np.testing.assert_allclose(model.encode(texts), kept, atol=1e-5)
+    assert not np.allclose(training.load(config.base).encode(texts), kept, atol=1e-3)
+
+
+def test_batches_carry_the_bases_vectors_where_similarities_are_held(settings: Any, data: Path, tiny: str) -> None:
+    config = settings(keep={"weight": 1.0, "texts": [data / "plain"], "per_step": 2})
+    examples = make_examples(config, _collections(config), 42)
+    training = training_of(config)
+    trainer = training.trainer(training.start(), examples, {"output_dir": str(data / "none"), "report_to": "none"}, 42)
+    batch = trainer.data_collator([{"example": 0}, {"example": 1}])  # two questions on one group of four
+    documents, matrix = roles(examples.rows[:2])
+    drawn = batch["document_input_ids"].shape[0] - len(documents)
+    assert drawn == 2 and torch.equal(batch["label"]["roles"], matrix)
+    groups = batch["label"]["groups"].tolist()
+    own = 2 + len(documents)
+    assert len(set(groups[:own])) == 1 and len(set(groups)) == 3  # and two texts that are of no group
+    base = SentenceTransformer(tiny, device="cpu")
+    base.max_seq_length = config.passage_length
+    expected = base.encode([*documents, *trainer.data_collator.kept_texts], normalize_embeddings=True)
+    found = batch["label"]["teacher"].numpy()
+    np.testing.assert_allclose(found[2:own], expected[: len(documents)], atol=1e-5)
+    for row in found[own:]:
+        assert np.abs(expected[len(documents) :] - row).max(axis=1).min() < 1e-5
+
+
+def test_a_cross_encoder_is_trained_on_the_same_data_and_reranks(settings: Any, tmp_path: Path, tiny: str) -> None:
+    encoding = {"loss": "listwise", "depth": 5, "first_stage": tiny}
+    config = settings(cross_encoder=encoding, epochs=2, base=str(Path(tiny).parent / "bert"))
+    train(config, tmp_path)
+    chosen = choose(config, "in-domain", tmp_path)[0]
+    history = History.read(tmp_path / RUNS / chosen.run.label / "history.json")
+    assert history.epochs[2].loss < history.epochs[1].loss
+    assert CrossEncoder(str(chosen.folder), device="cpu").predict([("a", "b")]).shape == (1,)
+    assert register_local_model(chosen.folder).model_type == ["cross-encoder"]
+    whole = evaluation_set(config.evaluations[0], config, _collections(config)["in-domain"])
+    training = training_of(config)
+    run, embedded = training.ranker(training.load(str(chosen.folder))).rank(whole)
+    first, _ = training.baseline().rank(whole)
+    assert embedded is None
+    for query, ranking in run.items():  # the first stage's five best, and no others
+        assert set(ranking) == set(sorted(first[query], key=lambda d: (first[query][d], d))[-5:])
+    assert "| — (first stage) | held-out |" in (tmp_path / "report.md").read_text()
+
+
+def test_pairs_of_a_cross_encoder_hold_one_answer_each(settings: Any, data: Path, tiny: str) -> None:
+    encoding = {"loss": "binary", "first_stage": tiny}
+    config = settings(cross_encoder=encoding, in_batch=False, base=str(Path(tiny).parent / "bert"))
+    examples = make_examples(config, _collections(config), 42)
+    training = training_of(config)
+    trainer = training.trainer(training.start(), examples, {"output_dir": str(data / "none"), "report_to": "none"}, 42)
+    pairs = trainer.train_dataset.to_list()
+    assert len(pairs) == sum(1 + len(e.negatives) for e in examples.rows)
+    right = {(pair["query"], pair["document"]) for pair in pairs if pair["label"] == 1}
+    assert right == {(e.query, e.positive) for e in examples.rows}
+
+
+def test_without_groups_recall_counts_any_answer() -> None:
+    class Fixed:
+        def rank(self, data: EvaluationSet) -> tuple[dict[str, dict[str, float]], None]:
+            return {"a": {"x": 1.0, "y": 0.5}, "b": {"x": 1.0, "y": 0.5}}, None
+
+    sets = EvaluationSet("e", False, {"x": "", "y": ""}, {"a": "", "b": ""}, {"a": ("x", "y"), "b": ("y",)}, None)
+    found = score(Fixed(), [sets])["e"]
+    # Query b finds its one document at rank 2: 1 / log2(3).
+    assert found == pytest.approx({"recall_at_1": 0.5, "ndcg_at_10": (1 + 1 / np.log2(3)) / 2})
+
+
+def test_the_configuration_is_kept_beside_the_models(trained: tuple[TrainingConfig, Path]) -> None:
+    _, out = trained
+    kept = json.loads((out / "config.json").read_text())
+    assert kept["learning_rates"] == [1e-2, 1e-4] and set(kept["revisions"]) == {"s", "p"}
