@@ -124,7 +124,7 @@ _IFIR_MAIN = (
     Measure(
         "instfol_at_20",
         "InstFol@20",
-        "the judge's verdict on what the instruction changed, with each rubric's own maximum",
+        "the judge's verdict on what the instruction changed, each rubric with its maximum; mean of the levels' means",
         scale=AT_MOST_1,
         meaning=_NO_DIFFERENCE,
         name="InstFol@20",
@@ -143,7 +143,7 @@ _IFIR_MAIN = (
     Measure(
         "paper_instfol_at_20",
         "InstFol@20",
-        "with the paper's maximum of 3 everywhere; compares with the paper",
+        "with the paper's maximum of 3 everywhere; mean of the levels' means; compares with the paper",
         group=_PAPER,
         scale=AT_MOST_1,
         meaning=_NO_DIFFERENCE,
@@ -170,8 +170,8 @@ def _of_level(measure: Measure, level: int) -> Measure:
         label="none" if without else f"{level}",
         about=f"{about}, instructions {'without a level' if without else f'of level {level}'}",
         group=group,
-        name=f"{measure.name}, level {level}",
-        on_card=not without and measure.key != "paper_instfol_at_20",
+        name=f"{measure.name}, {'without a level' if without else f'level {level}'}",
+        on_card=measure.key != "paper_instfol_at_20",
         on_page=measure.key != "query_only_ndcg_at_20",
     )
 

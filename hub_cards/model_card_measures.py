@@ -75,12 +75,18 @@ class Scored:
     @property
     def words(self) -> str:
         """Name, scale, interval and chance level."""
-        parts = [f"{self.measure.name} ({self.scale})"]
+        return f"{self.measure.name} ({self.scale}){self._beside(1, 3)}"
+
+    @property
+    def words_times_100(self) -> str:
+        """The same for a value that stands times 100."""
+        return f"{self.measure.name} times 100 ({self.scale}, before that){self._beside(100, 1)}"
+
+    def _beside(self, factor: int, digits: int) -> str:
+        out = ""
         if self.low is not None and self.high is not None:
-            parts.append(f"95 % interval {self.low:.3f} to {self.high:.3f}")
-        if self.chance is not None:
-            parts.append(f"chance {self.chance:.3f}")
-        return ", ".join(parts)
+            out += f", 95 % interval {self.low * factor:z.{digits}f} to {self.high * factor:z.{digits}f}"
+        return out if self.chance is None else f"{out}, chance {self.chance * factor:z.{digits}f}"
 
 
 def scored(task: AbsTask, block: Mapping[str, Any]) -> list[Scored]:

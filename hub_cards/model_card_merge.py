@@ -129,7 +129,11 @@ def _identity(result: Mapping[str, Any]) -> tuple[Any, ...]:
 def _merged_index(entries: Sequence[Mapping[str, Any]], model: str, ours: list[dict[str, Any]]) -> list[dict[str, Any]]:
     index, replaced = _entry_index(entries, model), {_identity(result) for result in ours}
     whole = [*map(dict, entries), *([{"name": model, "results": []}] if index == len(entries) else [])]
-    whole[index]["results"] = [*(r for r in whole[index]["results"] if _identity(r) not in replaced), *ours]
+    # In the place of the first one that is replaced, so that little moves.
+    before = [_identity(result) for result in whole[index]["results"]]
+    at = next((i for i, identity in enumerate(before) if identity in replaced), len(before))
+    results = whole[index]["results"]
+    whole[index]["results"] = [*results[:at], *ours, *(r for r in results[at:] if _identity(r) not in replaced)]
     return whole
 
 
@@ -199,8 +203,9 @@ def _edited_in_place(header: str, index: int, model: str, ours: list[dict[str, A
     indent = indents.pop() or ""
     new = _dump([{"name": model, "results": ours}] if is_new else ours)
     added = "".join(f"{indent}{line}{end}" for line in new.removesuffix("\n").split("\n"))
-    kept = [line for i, line in enumerate(lines[:at]) if i not in gone]
-    return "".join([*kept, added, *lines[at:]])
+    place = min(gone, default=at)
+    rest = [line for i, line in enumerate(lines[place:], place) if i not in gone]
+    return "".join([*lines[:place], added, *rest])
 
 
 def _dash(line: str, column: int) -> str | None:

@@ -173,7 +173,7 @@ def _entry(result: Result, task: AbsTask, task_id: str, value: float, notes: str
 
 
 def _notes(score: Scored, record: Mapping[str, Any]) -> str:
-    text = f"{score.words}; the value here is times 100"
+    text = score.words_times_100
     if score.measure.judged:
         judge = _mapping(record, JUDGE_KEY)
         text += f"; judge: {' '.join(str(judge[k]) for k in ('judge', 'model') if judge.get(k)) or 'not recorded'}"

@@ -20,9 +20,7 @@ def add_publish_commands(action: Any) -> None:
     command.add_argument("--revision", metavar="BRANCH", help="publish on this branch, made if needed (default: main)")
     command.add_argument("--replace", action="store_true", help="put it in the place of another dataset that is there")
     command.add_argument("--dry-run", action="store_true", help="write what would be sent into --out and send nothing")
-    command.add_argument(
-        "--out", metavar="DIR", help="folder of the dry run, new or empty (default: the repository's name)"
-    )
+    command.add_argument("--out", metavar="DIR", help="folder of the dry run, new or empty (default: NAME-dry-run)")
     command.set_defaults(func=_publish)
 
 
@@ -54,7 +52,7 @@ def _build_and_send(args: argparse.Namespace) -> int:
     from tcr_tasks.builder.output import completed
 
     if args.dry_run:
-        place = Path(args.out or args.repo.split("/")[1])
+        place = Path(args.out or f"{args.repo.split('/')[1]}-dry-run")
         with completed(place) as folder:
             _tell(build(args.target, folder, args.repo))
         print(f"dry run: nothing was sent; {place} holds exactly what would be sent to {args.repo}")

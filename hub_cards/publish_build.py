@@ -72,6 +72,8 @@ def build(target: str, folder: Path, repository: str) -> Built:
     if given.is_dir() and is_dataset_directory(given):
         text, title = _own_card(given, files)
         more = sorted(path.name for path in given.glob("*.parquet") if path.stem not in files)
+        if DatasetCard(text).data.get("license") == "unknown":
+            notes.append(f"the licence is unknown: say which it is in the header of {given / CARD} (`license: ...`)")
         notes += [f"not sent, since it is no config of such a dataset: {name}" for name in more]
     else:
         family = family_of(readers[0])
@@ -82,7 +84,8 @@ def build(target: str, folder: Path, repository: str) -> Built:
     write_text(
         folder / EVAL, evaluation_config(scorers, title, [entry for task in scorers for entry in eval_ids(task)])
     )
-    told = [*map(_told, readers), *(f"  note: {note}" for note in notes)]
+    name = given.resolve().name if given.is_dir() else ""
+    told = [*(_told(reader, name) for reader in readers), *(f"  note: {note}" for note in notes)]
     sent = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return Built(folder, sent, told)
 
@@ -229,6 +232,8 @@ def _own_card(directory: Path, files: dict[str, str]) -> tuple[str, str]:
     return f"{str(own).strip()}\n", title
 
 
-def _told(task: BeyondTask) -> str:
+def _told(task: BeyondTask, directory: str) -> str:
     assert task.data is not None
-    return f"{task.metadata.name}: {len(task.data.queries)} queries, {len(task.data.corpus)} documents"
+    # The sample's task reads a directory of one's own, whose name is another.
+    name = directory if task.embedded is not None else ""
+    return f"{name or task.metadata.name}: {len(task.data.queries)} queries, {len(task.data.corpus)} documents"

@@ -168,5 +168,6 @@ def _group_row(question: Any, record: dict[str, Any]) -> dict[str, Any]:
         "corpus-ids": list(question.group),
         "target": question.target,
         "question_type": question.type,
+        "answer": None if question.answer is None else json.dumps(question.answer, ensure_ascii=False),
         "record": json.dumps(record, ensure_ascii=False),
     }

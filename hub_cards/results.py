@@ -150,6 +150,8 @@ def _result(path: Path, meta: ModelMeta | None) -> Result:
     place = path.parent
     revision_folder = place.parent.parent if place.parent.name == EXPERIMENTS else place
     model = revision_folder.parent.name.replace("__", "/") if meta is None or meta.name is None else meta.name
+    if any("\ud800" <= letter <= "\udfff" for letter in model):
+        raise ValueError(f"{place / META_FILE}: the model's name {model!r} holds half a character (a lone surrogate)")
     revision = revision_folder.name if meta is None or meta.revision is None else meta.revision
     return Result(path, model, revision, variant_of(place, meta), read_task_result(path), meta)
 

@@ -20,7 +20,8 @@ DESCRIPTION = (
     "Documents of equal score stand in mteb's order, the higher id first. Blanks cannot stand in a run file: in an id "
     "that has any, blanks and percent signs are written as in addresses (%20, %25), and a file .ids.json beside the "
     "run maps the ids so written to the real ones; qrels need the same change. A query that ranks no document has no "
-    "line; `trec_eval -c` counts it as 0."
+    "line; `trec_eval -c` counts it as 0. IFIR's runs hold the plain queries, too (ids in -og), which have no "
+    "judgements of their own: leave them out of averages."
 )
 IDS = ".ids.json"
 NO_REVISION = "no_revision_available"  # as mteb writes it

@@ -69,7 +69,7 @@ def _layout_findings(results: Path, paths: Iterable[Path]) -> Iterator[Finding]:
                 "results are results/<model>/<revision>/<task>.json; move or remove it",
             )
         else:
-            yield Finding(path, "is no part of a submission and stays here")
+            yield Finding(path, "no part of a submission, so that it stays here:")
 
 
 # ---- models ------------------------------------------------------------------------------------------------------

@@ -159,7 +159,8 @@ def _place(task: JudgedTask, predictions: Predictions, results: Path) -> _Place:
 def _judge(task: JudgedTask, place: _Place) -> bool:
     """Judge one model's predictions and merge the scores into its result file; ``False`` if there is no score.
 
-    A judge that left too many pairs without score does not replace the scores of an earlier one.
+    A judge that left too many pairs without score, or none at all in some level, does not replace the scores of an
+    earlier one that it cannot give.
     """
     assert task.data is not None
     predictions, result = place.predictions, place.result
@@ -168,19 +169,21 @@ def _judge(task: JudgedTask, place: _Place) -> bool:
     score = judged.scores.get(task.judged_score)
     counts = f"{judged.scores['n_judged']} judged, {judged.scores['n_unscored']} unscored"
     name = f"{task.metadata.name}, {predictions.model['model_name']}"
-    if score is None and task.judged_score in earlier:
+    what = "withheld" if judged.withheld else "not to be had, since some level has no score"
+    had_scores = any(bounded(key).endswith(task.judged_score) for key in earlier)
+    if (judged.withheld and had_scores) or (score is None and task.judged_score in earlier):
         print(
-            f"{name}: {task.judged_score} withheld, {counts}; {result} keeps the scores of an earlier judge, "
+            f"{name}: {task.judged_score} {what}, {counts}; {result} keeps the scores of an earlier judge, "
             f"{_judge_name(earlier)}"
         )
         return False
     task.write_report(judged, result.parent)
-    _merge(result, task, judged)
+    _merge(result, task, judged, place.plain)
     table = task.per_query_file(predictions.path.parent)
     if table.is_file():
         write_per_query(table, judged.beside(place.plain.per_query), task.provenance())
-    value = "withheld" if score is None else f"= {score:.4f}"
-    replaced = f", in place of those of {_judge_name(earlier)}" if task.judged_score in earlier else ""
+    value = what if score is None else f"= {score:.4f}"
+    replaced = f", in place of those of {_judge_name(earlier)}" if had_scores else ""
     now = _judge_name({RECORD_KEY: task.record()})
     print(f"{name}: {task.judged_score} {value}, {counts}, judge {now}{replaced} ({result})")
     return score is not None
@@ -234,16 +237,24 @@ def _differing(saved: dict[str, Any], computed: dict[str, Any]) -> list[str]:
     return [k for k, v in numbers.items() if k in saved and not math.isclose(saved[k], v, abs_tol=_ROUNDING)]
 
 
-def _merge(path: Path, task: JudgedTask, judged: Judged) -> None:
-    """Write the judge's scores into a result file, touching nothing else; an earlier judge's scores are replaced."""
+def _merge(path: Path, task: JudgedTask, judged: Judged, plain: SpecialScores) -> None:
+    """Write the judge's scores into a result file, touching nothing else; an earlier judge's scores are replaced.
+
+    The other scores of a file of an older metric version are brought up to date: they were just computed anew, and
+    those that the file has are the same.
+    """
     content = json.loads(path.read_text(encoding="utf-8"))
     scores = content["scores"][SPLIT][0]
     for key in [k for k in scores if _is_judged(k, task)]:
         del scores[key]
+    record, kept = task.record(), scores.setdefault(RECORD_KEY, {})
+    new = dict(judged.scores)
+    if kept.get("metric_version") != record["metric_version"]:
+        new = plain.scores | new
+        kept |= {key: record[key] for key in ("version", "metric_version")}
     # As mteb rounds what it writes, so that it makes no difference when a run was judged.
-    scores |= {k: round(v, 6) if isinstance(v, float) else v for k, v in judged.scores.items()}
-    record = task.record()
-    scores.setdefault(RECORD_KEY, {})[JUDGE_KEY] = record[JUDGE_KEY]
+    scores |= {k: round(v, 6) if isinstance(v, float) else v for k, v in new.items()}
+    kept[JUDGE_KEY] = record[JUDGE_KEY]
     write_text(path, json.dumps(content, indent=2))
 
 

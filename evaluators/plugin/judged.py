@@ -32,12 +32,14 @@ class Judged:
         per_query: query id -> the same for that query alone.
         pairs: the different pairs that were judged.
         judgements: one for each pair.
+        withheld: whether too many pairs have no score, so that ``scores`` holds counts only.
     """
 
     scores: Mapping[str, float]
     per_query: Mapping[str, Mapping[str, Any]]
     pairs: Sequence[Pair]
     judgements: Sequence[Judgement]
+    withheld: bool = False
 
     def beside(self, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         """A table of scores per query with these beside them."""
@@ -137,7 +139,7 @@ class JudgedTask(BeyondTask):
                 frequent(entry["reason"] for entry in missing),
             )
         scores, per_query = ({}, {}) if withheld else (dict(judged.scores), judged.per_query)
-        complete = Judged(scores | judged.counts(), per_query, judged.pairs, judged.judgements)
+        complete = Judged(scores | judged.counts(), per_query, judged.pairs, judged.judgements, withheld)
         if self.report_folder is not None:
             self.write_report(complete, self.report_folder)
         return complete
@@ -151,7 +153,7 @@ class JudgedTask(BeyondTask):
             "dataset_revision": self.metadata.revision,
             **judge.record(),
             **judged.counts(),
-            "withheld": self.judged_score not in judged.scores,
+            "withheld": judged.withheld,
             "unscored": unscored(judged.pairs, judged.judgements),
         }
         folder.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,7 @@ _CONTENT: dict[str, tuple[tuple[str, str], ...]] = {
     "groups": (
         ("`query-id`, `target`, `corpus-ids`", "the one table that answers, and its group"),
         ("`question_type`", "EM, SF or SA"),
+        ("`answer`", "JSON list of the answer's values"),
         ("`record`", "JSON: the question as its authors publish it"),
     ),
     "tables": (

@@ -16,12 +16,16 @@ def add_card_command(action: Any) -> None:
 
 
 def _card(args: argparse.Namespace) -> int:
-    import mteb
-
     from evaluators.files import write_text
+    from evaluators.plugin.registry import registered_tasks
     from hub_cards.cards.render import dataset_card
+    from hub_cards.model_card_measures import known_task
 
-    text = dataset_card(mteb.get_task(args.task))
+    task = known_task(args.task)
+    if task is None:
+        ours = ", ".join(sorted(cls.metadata.name for cls in registered_tasks()))
+        raise ValueError(f"{args.task!r} is no task that mteb knows; ours are {ours}")
+    text = dataset_card(task)
     if args.out is None:
         print(text)
     else:

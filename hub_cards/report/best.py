@@ -7,7 +7,8 @@ from hub_cards.values import Score
 
 BEST = (
     "is the highest value of a column among the models here, if it is above 0 and above the chance level, if its 95 % "
-    "interval overlaps with no other model's, and if one judge judged all. Intervals are compared where both have one."
+    "interval overlaps with no other model's, and if one judge judged and "
+    "one version of the metrics scored all. Intervals are compared where both have one."
 )
 
 
@@ -37,6 +38,6 @@ def _value(row: Row, at: int) -> float:
 
 def _above(score: Score, other: Score) -> bool:
     """Whether a score is higher, beyond both intervals where both have one."""
-    if score.low is not None and other.high is not None:
-        return score.low > other.high
+    if None not in (*score, *other):
+        return (score.low or 0.0) > (other.high or 0.0)
     return score.value is not None and other.value is not None and score.value > other.value

@@ -69,6 +69,12 @@ class Entry:
         return found if isinstance(found, Mapping) else {}
 
     @property
+    def metric_version(self) -> int | None:
+        """The version of our metrics that scored it; ``None`` for tasks of mteb itself, and where it is not said."""
+        found = self.record.get("metric_version")
+        return found if isinstance(found, int) else None
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the task noted about its data."""
         return tuple(self.record.get("notes") or ())
@@ -119,13 +125,20 @@ class Collected:
 
     def label(self, place: Place) -> str:
         """A place in words; the revision of the data only where several were scored."""
-        revisions = {p.revision for p in self.places if p.task == place.task}
         parts = {(p.split, p.subset) for p in self.places if p.task == place.task}
         out = place.task
         if len({split for split, _ in parts}) > 1:
             out += f", {place.split}"
         if len({subset for _, subset in parts}) > 1:
             out += f", {place.subset}"
+        return self._with_revision(out, place)
+
+    def label_of_all(self, place: Place) -> str:
+        """The place's task, with all its splits and subsets on the same data, in words."""
+        return self._with_revision(place.task, place)
+
+    def _with_revision(self, out: str, place: Place) -> str:
+        revisions = {p.revision for p in self.places if p.task == place.task}
         if len(revisions) < 2:
             return out
         if not place.is_average:
@@ -204,7 +217,9 @@ def _averages(models: Sequence[str], entries: Sequence[Entry]) -> Iterable[Entry
                 told = key.startswith("n_") or "_n_" in key or "_p_" in key or bounded(key) != key
                 if len(values) == len(parts) and not told:
                     means[key] = fmean(values)
-            record: dict[str, Any] = {"notes": list(dict.fromkeys(note for e in parts for note in e.notes))}
+            versions = {e.metric_version for e in parts}
+            record: dict[str, Any] = {"metric_version": versions.pop() if len(versions) == 1 else None}
+            record |= {"notes": list(dict.fromkeys(note for e in parts for note in e.notes))}
             if judges := dict.fromkeys(e.judge for e in parts if e.judge):
                 record["judge"] = {"judge": " and ".join(judges)}
             data = JOINED.join(f"{e.place.task} {e.place.revision}" for e in sorted(parts, key=lambda e: e.place))

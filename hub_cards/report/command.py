@@ -95,9 +95,10 @@ def _report(args: argparse.Namespace) -> int:
     }
     for note in notes:
         print(f"note: {note}")
-    for path in out:
-        write_text(path, makers[path.suffix.lower()]())
-        print(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB)")
+    texts = {path: makers[path.suffix.lower()]() for path in out}  # all of them are made before one is written
+    for path, text in texts.items():
+        write_text(path, text)
+        print(f"written: {path} ({path.stat().st_size / 1000:,.0f} kB)")
     for sheet in shown:
         print(f"single queries of {sheet.content['place']}: {sheet.n_shown} of {sheet.n_queries}")
     return 0

@@ -27,6 +27,12 @@ const root = document.documentElement;
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const drawn = new Map();
 
+// Cut in the middle; names that would then be alike stay whole.
+function shortened(names, most) {
+  const cut = names.map((name) => (name.length > most ? `${name.slice(0, most / 2)}…${name.slice(1 - most / 2)}` : name));
+  return names.map((name, at) => (cut.indexOf(cut[at]) === cut.lastIndexOf(cut[at]) ? cut[at] : name));
+}
+
 function layoutOf(chart, width) {
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
   const axis = (given) => ({
@@ -35,7 +41,7 @@ function layoutOf(chart, width) {
   });
   const narrow = width < 520;
   const yaxis = axis(chart.figure.layout.yaxis || {});
-  if (narrow && yaxis.ticktext) yaxis.ticktext = yaxis.ticktext.map((name) => (name.length > 18 ? `…${name.slice(-17)}` : name));
+  if (narrow && yaxis.ticktext) yaxis.ticktext = shortened(yaxis.ticktext, 18);
   return {
     ...chart.figure.layout, xaxis: axis(chart.figure.layout.xaxis || {}), yaxis,
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, dragmode: false, hovermode: "closest",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ GREY = "#8a8f98"
 _HOVER = "%{text}<br>%{x:.3f}<extra></extra>"
 _ROW = 26  # pixels that a model takes in a chart with a line for each
 _LABEL = 26  # letters of a model's name beside an axis
+# Settings, which follow a blank, may hold slashes, too.
+_OWNER = re.compile(r"^[^ ]*/")
 
 Figure = dict[str, Any]
 Trace = dict[str, Any]
@@ -273,7 +276,9 @@ def first_chance(entries: Mapping[str, Entry], key: str) -> float | None:
 
 
 def _short(labels: Sequence[str]) -> list[str]:
-    """Labels that fit beside an axis: without their owners, unless two would then be the same, and cut at the front."""
-    bare = [label.rpartition("/")[2] for label in labels]
-    chosen = bare if len(set(bare)) == len(labels) else labels
-    return [label if len(label) <= _LABEL else f"…{label[-_LABEL + 1 :]}" for label in chosen]
+    """Labels that fit beside an axis: without owners, cut in the middle; those that would then be alike stay whole."""
+    bare = [_OWNER.sub("", label) for label in labels]
+    chosen = bare if len(set(bare)) == len(labels) else list(labels)
+    half = _LABEL // 2
+    cut = [label if len(label) <= _LABEL else f"{label[:half]}…{label[1 - half :]}" for label in chosen]
+    return [short if cut.count(short) == 1 else whole for short, whole in zip(cut, chosen, strict=True)]

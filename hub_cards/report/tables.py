@@ -86,11 +86,13 @@ def overview(collected: Collected) -> Table:
         places = [p for p in collected.places if (p.task, p.revision) == (task, revision)]
         family = family_of(task)
         measure = _main_measure(family)
-        label = collected.label(places[0]) if len(places) == 1 else task
+        label = collected.label(places[0]) if len(places) == 1 else collected.label_of_all(places[0])
         about = f"{measure.about}; {measure.scale}"
         if len(places) > 1:
             about += f"; mean over {len(places)} subsets"
-        columns.append(Column(label, f"{measure.label}: {about}", _family_title(family)))
+        versions = {e.metric_version for p in places for e in collected.at(p).values()}
+        title = _family_title(family)
+        columns.append(Column(label, f"{measure.label}: {about}", title, comparable=len(versions) < 2))
         by_column.append((places, measure))
     rows = [
         Row(model, tuple(_overview_cell(collected, model, places, measure) for places, measure in by_column))
@@ -173,8 +175,11 @@ def place_table(collected: Collected, place: Place, with_published: bool = True)
         Row(r.model, tuple(cell(r.scores.get(m.key, MISSING), m.kind) for m in shown), "published", r.source)
         for r in theirs
     ]
-    one_judge = len(_judges(entries)) < 2
-    columns = tuple(Column(m.label, f"{m.about}; {m.scale}", m.group, m.kind, one_judge or not m.judged) for m in shown)
+    one_judge, one_version = len(_judges(entries)) < 2, len({e.metric_version for e in entries.values()}) < 2
+    columns = tuple(
+        Column(m.label, f"{m.about}; {m.scale}", m.group, m.kind, one_version and (one_judge or not m.judged))
+        for m in shown
+    )
     return Table(f"{collected.label(place)}: scores of all models", columns, tuple(rows), tuple(_notes(entries, place)))
 
 
@@ -199,6 +204,7 @@ def _notes(entries: Mapping[str, Entry], place: Place) -> Iterable[str]:
     if place.is_sample:
         yield "An embedded sample: small and generated. Its scores compare with nothing published."
     yield f"Data revision{'s' if place.is_average else ''}: {place.revision}"
+    yield from _version_notes(entries)
     if family_of(place.task) == "IFIR":
         unjudged = [model for model, e in entries.items() if "instfol_at_20" not in e.scores]
         if unjudged:
@@ -215,11 +221,23 @@ def _notes(entries: Mapping[str, Entry], place: Place) -> Iterable[str]:
     yield from dict.fromkeys(note for e in entries.values() for note in e.notes)
 
 
+def _version_notes(entries: Mapping[str, Entry]) -> Iterable[str]:
+    """Results that versions of our metrics other than the newest here have scored."""
+    newest = max((e.metric_version for e in entries.values() if e.metric_version is not None), default=None)
+    older = {model: e.metric_version for model, e in entries.items() if e.metric_version != newest}
+    if older:
+        listed = ", ".join(f"{model} ({'not said' if v is None else v})" for model, v in older.items())
+        yield (
+            f"Scored by other versions of the metrics than version {newest}, so that scores may differ for that reason "
+            f"alone: {listed}. Run them again (`mteb-beyond run` sets such results aside)."
+        )
+
+
 def _judges(entries: Mapping[str, Entry]) -> dict[str, list[str]]:
     """Who judged the InstFol of which models."""
     out: dict[str, list[str]] = {}
     for model, entry in entries.items():
-        if "instfol_at_20" in entry.scores:
+        if any(m.judged and m.key in entry.scores for m in MEASURES[family_of(entry.place.task)]):
             out.setdefault(entry.judge or "a judge without a record", []).append(model)
     return out
 

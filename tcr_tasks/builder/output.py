@@ -173,7 +173,7 @@ def completed(directory: Path) -> Iterator[Path]:
         ValueError: if the directory holds something already.
     """
     if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
-        raise ValueError(f"{directory} exists and is not an empty folder; choose another one or remove it")
+        raise ValueError(f"{directory} exists and is not an empty folder; name another one with --out")
     unfinished = directory.absolute().with_name(f".{directory.absolute().name}.unfinished")
     # Left by a build that was killed.
     shutil.rmtree(unfinished, ignore_errors=True)

@@ -180,21 +180,23 @@ class _Group:
         )
 
     def _nearest(self, make: Callable[[bool], Member | None], accepted: Callable[[Member], bool]) -> Member | None:
-        """The first accepted table of a few tries that keeps to the budget, else the one that comes nearest to it.
+        """The first accepted table of a few tries that keeps to the budget, else one that comes near to it.
 
-        A source with few rows fills a table only in a wordy look or in HTML. ``make`` is told whether this is the last
+        A source with few rows fills a table only in a wordy look or in HTML. Where none does, the format is drawn, and
+        in it the nearest is taken: the nearest of all would always be HTML. ``make`` is told whether this is the last
         try.
         """
-        best: Member | None = None
+        best: dict[TableFormat, Member] = {}
         for attempt in range(_TRIES):
             made = make(attempt == _TRIES - 1)
             if made is None or not accepted(made):
                 continue
-            if best is None or self._budget.distance(made.tokens) < self._budget.distance(best.tokens):
-                best = made
-            if self._budget.holds(best.tokens):
-                break
-        return None if best is None else self._with_losses(best)
+            if self._budget.holds(made.tokens):
+                return self._with_losses(made)
+            known = best.get(made.format)
+            if known is None or self._budget.distance(made.tokens) < self._budget.distance(known.tokens):
+                best[made.format] = made
+        return self._with_losses(self._rng.choice(list(best.values()))) if best else None
 
     def _strategies(self, needed: int) -> list[str]:
         """All three strategies as soon as there is room for them; one column deletion per needed column at most."""

@@ -64,7 +64,7 @@ def test_every_interval_of_a_result_stands_in_both_forms(results: Path, card: Pa
         assert found[key].metric_args["confidence_interval"] == {"level": 0.95, "low": low, "high": high}
         is_main = key == mteb.get_task(task).metadata.main_score
         told = notes[f"{task}_default_test" if is_main else f"{task}_default_test_{key}"]
-        assert f"95 % interval {low:.3f} to {high:.3f}" in told
+        assert f"95 % interval {low * 100:.1f} to {high * 100:.1f}" in told
         assert f"95 % interval {low:.3f} to {high:.3f}" in found[key].metric_name
 
 

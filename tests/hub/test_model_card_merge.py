@@ -112,6 +112,20 @@ def test_the_entry_of_the_models_name_is_the_models(name: str) -> None:
     assert card_notes(card, "b/m") == []
 
 
+@pytest.mark.parametrize("style", ["block", "flow"])
+def test_what_is_replaced_keeps_its_place(style: str) -> None:
+    card = merged("text\n", "b/m", [entry(name, 0.5) for name in "ABC"])
+    if style == "flow":
+        header = yaml.safe_load(card.split("---")[1])
+        card = f"---\n{yaml.safe_dump(header, default_flow_style=True)}---\ntext\n"
+    new = merged(card, "b/m", [entry("B", 0.7)])
+    assert list(values_of(new).items()) == [("A", 0.5), ("B", 0.7), ("C", 0.5)]
+    if style == "block":
+        assert new == card.replace("name: B", "name: \0").replace("value: 0.5", "value: 0.7", 2).replace(
+            "value: 0.7", "value: 0.5", 1
+        ).replace("name: \0", "name: B")
+
+
 def test_an_entry_of_another_name_is_another_models_and_stays() -> None:
     card = f"---\nmodel-index:\n- name: renamed  # c\n  results:\n  - {OTHER}\n---\n"
     new = merged(card, "b/m", [entry("A", 0.5)])

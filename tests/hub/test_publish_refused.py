@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from hub_server import TOKEN, Hub
 from publish_files import REPO
 
 from evaluators.cli import main
+from followir_tasks.tasks import SAMPLE
 from hub_cards.publish_build import Built
 from hub_cards.publish_send import check_names, send
 
@@ -121,3 +124,25 @@ def test_names_that_cannot_be(repository: str, branch: str | None, told: str) ->
 def test_out_without_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["publish", "IFIRSample", "--repo", REPO, "--out", "x"]) == 1
     assert "add --dry-run" in capsys.readouterr().err
+
+
+def test_a_dry_run_of_a_directory_named_as_the_repository_does_not_touch_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As after ``tcr build``, whose card does not know the licence."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(SAMPLE, "mine")
+    card = tmp_path / "mine" / "README.md"
+    card.write_text(re.sub(r"^license: .*$", "license: unknown", card.read_text(), flags=re.MULTILINE))
+    before = {path: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
+    assert main(["publish", "mine", "--repo", "me/mine", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "mine: 48 queries, " in said and "FollowIRSample" not in said
+    assert "note: the licence is unknown" in said
+    assert (tmp_path / "mine-dry-run" / "eval.yaml").is_file()
+    assert {path: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == before
+
+
+def test_a_card_of_no_task(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["card", "NoSuch"]) == 1
+    assert "'NoSuch' is no task that mteb knows; ours are FollowIRCore17, " in capsys.readouterr().err

@@ -9,13 +9,34 @@ from many_results import place_of, with_bounds, write_result
 
 from hub_cards.report.charts import format_charts, place_charts
 from hub_cards.report.collect import Collected, collect
-from hub_cards.report.figures import looks_of
+from hub_cards.report.figures import _short, looks_of
 from hub_cards.report.page import formats_of
 from hub_cards.report.published import published
 
 
 def test_54_models_all_look_different() -> None:
     assert len(set(looks_of([str(n) for n in range(54)]).values())) == 54
+
+
+@pytest.mark.parametrize(
+    ("labels", "shown"),
+    [
+        (["BAAI/bge-m3", "intfloat/e5"], ["bge-m3", "e5"]),
+        (["a/same", "b/same"], ["a/same", "b/same"]),
+        # Settings hold slashes, too, and may be all that two names share.
+        (
+            ["BAAI/bge-reranker (first_stage=mteb/bm25s@1:100)", "jina/reranker (first_stage=mteb/bm25s@1:100)"],
+            ["bge-reranker …bm25s@1:100)", "reranker (fir…bm25s@1:100)"],
+        ),
+        # Alike when they are cut: whole.
+        (
+            ["a/model-with-a-long-name-1-of-a-family", "a/model-with-a-long-name-2-of-a-family"],
+            ["model-with-a-long-name-1-of-a-family", "model-with-a-long-name-2-of-a-family"],
+        ),
+    ],
+)
+def test_names_beside_an_axis_are_short_and_tell_models_apart(labels: list[str], shown: list[str]) -> None:
+    assert _short(labels) == shown
 
 
 def test_the_tcr_view_has_the_chance_line_and_intervals(many: Collected) -> None:

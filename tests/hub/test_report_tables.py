@@ -11,6 +11,7 @@ import mteb
 import pytest
 from many_results import TCR_SCORES, place_of, with_bounds, write_many, write_result
 
+from hub_cards.report.best import best
 from hub_cards.report.charts import place_charts
 from hub_cards.report.collect import Collected, collect
 from hub_cards.report.page import formats_of, page, table_values
@@ -115,6 +116,41 @@ def test_scores_of_different_judges_have_no_highest_one(tmp_path: Path) -> None:
     table = place_table(found, found.places[0], with_published=False)
     assert {column.label: column.comparable for column in table.columns} == {"nDCG@20": True, "InstFol@20": False}
     assert any("LevelJudge (model small): a/one; LevelJudge (model large): a/two" in note for note in table.notes)
+
+
+def test_a_judge_of_single_levels_is_a_judge_too(tmp_path: Path) -> None:
+    """Where a whole level has no score there is no InstFol over all, but of the other levels there is."""
+    for model, judge, keys in (
+        ("a/one", "X", ("level_1_instfol_at_20",)),
+        ("a/two", "Y", ("level_1_instfol_at_20", "instfol_at_20")),
+    ):
+        scores = dict.fromkeys(keys, 0.5 if model == "a/one" else 0.4)
+        write_result(tmp_path, model, "IFIRFiQAInstFol", {**scores, "mteb_beyond": {"judge": {"judge": judge}}})
+    found = collect([tmp_path])
+    table = place_table(found, found.places[0], with_published=False)
+    assert not any(column.comparable for column in table.columns)
+    assert any("X: a/one; Y: a/two" in note for note in table.notes)
+
+
+def test_scores_of_different_metric_versions_have_no_highest_one(tmp_path: Path) -> None:
+    for model, version in (("a/one", 2), ("a/two", 3), ("a/three", None)):
+        record = {} if version is None else {"mteb_beyond": {"metric_version": version}}
+        write_result(tmp_path, model, "TCRBenchMixed", TCR_SCORES | {"recall_at_1": 0.1 * (version or 1)} | record)
+    found = collect([tmp_path])
+    table = place_table(found, found.places[0], with_published=False)
+    assert best(table) == [None] * len(table.columns) and best(overview(found)) == [None]
+    (note,) = [note for note in table.notes if "other versions" in note]
+    assert "than version 3, " in note and "a/one (2)" in note and "a/three (not said)" in note
+    assert "a/two (" not in note
+
+
+def test_columns_of_several_subsets_tell_their_data(tmp_path: Path) -> None:
+    for model, revision in (("a/one", "revision-1"), ("a/two", "another-2")):
+        for subset in ("x", "y"):
+            folder = tmp_path / subset
+            write_result(folder, model, "SciFact", {"main_score": 0.4}, revision, subset)
+    labels = [c.label for c in overview(collect([tmp_path / "x", tmp_path / "y"])).columns]
+    assert sorted(labels) == ["SciFact @another-", "SciFact @revision"]
 
 
 def test_only_the_embedded_data_are_called_a_sample(tmp_path: Path) -> None:

@@ -76,6 +76,14 @@ def test_a_damaged_file_is_named(results: Path, name: str, content: str) -> None
     assert str(path) in str(error.value)
 
 
+def test_a_name_that_no_file_can_hold_is_told(results: Path) -> None:
+    path = next(results.rglob("model_meta.json"))
+    meta = json.loads(path.read_text())
+    path.write_text(json.dumps(meta | {"name": "o/\ud800x"}))
+    with pytest.raises(ValueError, match=r"model_meta.json.*half a character"):
+        read_results(results)
+
+
 def test_missing_scores_and_folders_are_told(made_results: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"'dev'.*test/default"):
         read_results(made_results)[0].scores(split="dev")

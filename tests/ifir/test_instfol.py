@@ -21,7 +21,8 @@ from evaluators import cli
 from evaluators.judge import Endpoint, EndpointError, FacetJudge, Judgement, LanguageModel, LLMJudge, Pair, Store
 from evaluators.plugin import evaluate
 from evaluators.plugin.dataset import Card, write_dataset
-from evaluators.plugin.judge_command import run_judge
+from evaluators.plugin.judge_command import _judge, _place, run_judge
+from evaluators.plugin.judged_runs import prediction_files, saved_predictions
 from evaluators.plugin.task import RECORD_KEY
 from ifir_tasks import IFIRSample
 from ifir_tasks.ids import parse_query_id
@@ -143,6 +144,32 @@ def test_unscored_passages_leave_the_averages_and_are_counted(
     report = yaml.safe_load(next((tmp_path / "r").rglob("IFIRSample.judge.yaml")).read_text())
     assert report["unscored"] == [{"query": "q-v1", "document": "d24", "reason": "the function gave no score"}]
     assert report["withheld"] is False
+
+
+def test_a_level_without_scores_is_told_from_too_few_scores(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Level 1 has none: there is InstFol of level 2 but none over all, and that does not replace an earlier one."""
+    task = task_on(data, lambda pair: None if pair.level == 1 else 1.0)
+    task.most_unscored = 1.0
+    found = evaluate(FixedRanking(RUN), task, output_folder=tmp_path / "r", prediction_folder=tmp_path / "p")
+    scores = found.task_results[0].scores["test"][0]
+    assert "level_2_instfol_at_20" in scores and "level_1_instfol_at_20" not in scores
+    assert "instfol_at_20" not in scores
+    (result,) = (tmp_path / "r").rglob("IFIRSample.json")
+    assert yaml.safe_load((result.parent / "IFIRSample.judge.yaml").read_text())["withheld"] is False
+    task.load_data()
+    (predictions,) = saved_predictions(task, prediction_files(task, tmp_path / "p"))
+    place = _place(task, predictions, tmp_path / "r")
+    task.judge = lambda pair: None
+    before = result.read_bytes()
+    task.most_unscored = 0.5
+    assert not _judge(task, place)  # all of it withheld, and there are scores of some level
+    assert "withheld" in capsys.readouterr().out and result.read_bytes() == before
+    task.judge, task.most_unscored = (lambda pair: None if pair.level == 1 else 0.0), 1.0
+    assert not _judge(task, place)
+    assert "since some level has no score" in capsys.readouterr().out
+    assert result.read_bytes() != before
 
 
 def test_too_many_unscored_withhold_the_score_unless_allowed(data: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -491,6 +518,15 @@ def test_judging_saved_predictions_gives_the_file_of_judging_at_once(
                 arguments[arguments.index("--results") + 1] += "/results"
                 assert cli.main(arguments) == 0
                 assert len(server.counts.requests) == asked == 110
+                # A file of an older metric version, which lacked a score, is brought up to date.
+                whole = json.loads(file("later").read_text())
+                old = json.loads(file("later").read_text())
+                block = old["scores"]["test"][0]
+                block[RECORD_KEY] |= {"metric_version": 2, "version": "0.0.1"}
+                del block["query_only_ndcg_at_20"]
+                file("later").write_text(json.dumps(old))
+                assert cli.main(arguments) == 0
+                assert json.loads(file("later").read_text()) == whole
                 # A judge whose scores lie outside the scale: withheld, and the scores of the first one stay.
                 before_that = {p: p.read_bytes() for p in (tmp_path / "later").rglob("*") if p.is_file()}
                 server.scorer = lambda m: {"score": 9, "reason": "r"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -26,7 +27,7 @@ from tcr_tasks.builder.kinds import Kind, typed
 from tcr_tasks.builder.length import Budget, size_for
 from tcr_tasks.builder.losses import lost_cells
 from tcr_tasks.builder.sources import SourceTable
-from tcr_tasks.builder.subtables import Member, NoGroupError, make_group
+from tcr_tasks.builder.subtables import FORMATS, Member, NoGroupError, make_group
 from tcr_tasks.builder.tokens import OfflineCounter, TiktokenCounter, default_counter
 from tcr_tasks.queries import Condition, Query
 from tcr_tasks.sample_build import SAMPLE_DIRECTORY
@@ -189,6 +190,14 @@ def test_a_source_that_only_some_looks_fill_is_drawn_until_one_does() -> None:
     # One draw in two does; six tries for each table.
     assert sum(SMALL.holds(member.tokens) for member in members) > 0.8 * len(members)
     assert len({member.format for member in members}) > 1
+
+
+def test_tables_that_no_format_fills_are_of_every_format() -> None:
+    plan = planned(source(60), QUERIES[0])
+    groups = [make_group(plan, frozenset(), Budget(), COUNTER, random.Random(seed)) for seed in range(12)]
+    counts = Counter(m.format for group in groups for m in group)
+    assert not any(Budget().holds(m.tokens) for group in groups for m in group)
+    assert min(counts[fmt] for fmt in FORMATS) > counts.total() / 6  # a third each, but for chance
 
 
 def test_why_there_is_no_group_is_said() -> None:
