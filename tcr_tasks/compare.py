@@ -10,12 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tabulate import tabulate
 
 from evaluators.metrics.bootstrap import (
     RESAMPLES,
     SEED,
-    Bootstrapped,
     Hits,
     SiblingBootstrap,
     bootstrap_difference,
@@ -25,6 +23,7 @@ from evaluators.plugin.checks import shown
 from evaluators.plugin.predictions import read_predictions
 from evaluators.plugin.results import PER_QUERY, PREDICTIONS, SAVED_BY, SUBSET, read_provenance
 from evaluators.plugin.task import SPLIT
+from tcr_tasks.markdown import difference, interval, markdown_table, p_value
 
 _QUERY, _TARGET_HIT, _GROUP_HIT = "query-id", "recall_at_1", "gr_at_1"
 _NO_OUTCOMES = (
@@ -240,6 +239,8 @@ def _compare(args: argparse.Namespace) -> int:
 
 # ---- printing --------------------------------------------------------------------------------------------------
 
+_SCORE_HEADS = ("run", "task", "queries", "R@1 [95 % CI]", "GR@1 [95 % CI]", "DS@1 [95 % CI]")
+
 
 def report(pairs: Sequence[tuple[QueryTable, QueryTable]]) -> str:
     """Two Markdown tables: each run's scores, and the paired differences, one line a task.
@@ -255,9 +256,9 @@ def report(pairs: Sequence[tuple[QueryTable, QueryTable]]) -> str:
         [
             *_legend(pairs),
             "",
-            _markdown(["run", "task", "queries", "R@1 [95 % CI]", "GR@1 [95 % CI]", "DS@1 [95 % CI]"], scores),
+            markdown_table(_SCORE_HEADS, scores, ("run", "task")),
             "",
-            _markdown(heads, differences),
+            markdown_table(heads, differences, ("A - B",)),
             "",
             f"Scale 0-1. Percentile bootstrap over the queries, {RESAMPLES:,} resamples, seed {SEED}; for A - B both "
             "runs on the same resamples.",
@@ -285,32 +286,10 @@ def _is_same(first: QueryTable, second: QueryTable) -> bool:
 
 def _score_row(name: str, table: QueryTable) -> list[str]:
     scores = bootstrap_siblings(table.in_order(sorted(table.hits)))
-    shown_scores = [f"{score.value:.3f} {_interval(score)}" for score in scores]
+    shown_scores = [f"{score.value:.3f} {interval(*score.interval())}" for score in scores]
     return [name, table.name, str(len(table.hits)), *shown_scores]
 
 
 def _difference_row(first: QueryTable, second: QueryTable) -> list[str]:
     recall, group, ds = compare(first, second)
-    p = ds.p_bootstrap()
-    below_one_step = f"<{1 / RESAMPLES:.3f}"
-    return [
-        first.name,
-        *_difference(recall),
-        *_difference(ds),
-        f"{p:.3f}" if p else below_one_step,
-        *_difference(group),
-    ]
-
-
-def _difference(score: Bootstrapped) -> tuple[str, str]:
-    return f"{score.value:+z.3f}", _interval(score)
-
-
-def _interval(score: Bootstrapped) -> str:
-    low, high = score.interval()
-    return f"[{low:z.3f}, {high:z.3f}]"
-
-
-def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    alignment = ["left" if head in ("run", "task", "A - B") else "right" for head in heads]
-    return tabulate(rows, headers=heads, tablefmt="github", disable_numparse=True, colalign=alignment)
+    return [first.name, *difference(recall), *difference(ds), p_value(ds.p_bootstrap()), *difference(group)]

@@ -8,41 +8,57 @@ from evaluators.plugin.registry import registered_tasks
 from tcr_tasks.diagnostics.tasks import DiagnosticTask
 from tcr_tasks.tasks import BENCHMARK_TASKS, TCRSample, TCRTask
 
-__all__ = ["directory_of", "load_tcr", "task_choices"]
+__all__ = ["directory_of", "find_tcr", "load_tcr", "task_choices"]
 
 
-def task_choices() -> dict[str, type[TCRTask]]:
-    """The registered TCR tasks with one set of questions, by name; those of the diagnostics have several."""
+def task_choices(*, with_diagnostics: bool = False) -> dict[str, type[TCRTask]]:
+    """The registered TCR tasks by name: those with one set of questions, and the diagnostics, which have several."""
     return {
         cls.metadata.name: cls
         for cls in registered_tasks()
-        if issubclass(cls, TCRTask) and not issubclass(cls, DiagnosticTask)
+        if issubclass(cls, TCRTask) and (with_diagnostics or not issubclass(cls, DiagnosticTask))
     }
 
 
-def load_tcr(data: Path | str | None = None, task_name: str | None = None) -> TCRTask:
-    """A TCR task with its data read and checked.
-
-    Its ``data.side`` holds ``questions`` (list of :class:`tcr_tasks.data.Question`) and ``tables`` (corpus id ->
-    :class:`tcr_tasks.tables.Table`); ``data.corpus`` and ``data.queries`` hold the texts as a model gets them.
+def find_tcr(
+    data: Path | str | None = None, task_name: str | None = None, *, with_diagnostics: bool = False
+) -> TCRTask:
+    """A TCR task by what a command was given, without its data.
 
     Args:
         data: a TCR dataset, in the project's layout or the authors', or ``hf://datasets/USER/NAME@REVISION``.
         task_name: which task. Default: with ``data`` TCRBenchMixed, which prints each table in its own format;
             without, the embedded sample.
+        with_diagnostics: whether it may be a task with several sets of questions.
 
     Raises:
         ValueError: if there is no such task.
-        FileNotFoundError: if the directory does not exist.
-        DatasetError: if it is no TCR dataset, or listing everything that is wrong with it.
     """
-    choices = task_choices()
+    choices = task_choices(with_diagnostics=with_diagnostics)
     name = task_name or (TCRSample if data is None else BENCHMARK_TASKS[0]).metadata.name
     if name not in choices:
         raise ValueError(f"there is no TCR task {name!r}; one of {', '.join(choices)}")
     task = choices[name]()
     if data is not None:
         task.data_path = data
+    return task
+
+
+def load_tcr(data: Path | str | None = None, task_name: str | None = None) -> TCRTask:
+    """A TCR task with one set of questions, its data read and checked.
+
+    Its ``data.side`` holds ``questions`` (list of :class:`tcr_tasks.data.Question`) and ``tables`` (corpus id ->
+    :class:`tcr_tasks.tables.Table`); ``data.corpus`` and ``data.queries`` hold the texts as a model gets them.
+
+    Args:
+        data, task_name: as :func:`find_tcr`.
+
+    Raises:
+        ValueError: if there is no such task.
+        FileNotFoundError: if the directory does not exist.
+        DatasetError: if it is no TCR dataset, or listing everything that is wrong with it.
+    """
+    task = find_tcr(data, task_name)
     task.load_data()
     return task
 

@@ -14,6 +14,7 @@ _VERDICT = re.compile(
     r"^[\s*#>_]*(?:answer[\s*_]*:[\s*_\"']*)(yes|no)\b(?!\s*(?:/|or\b))", re.IGNORECASE | re.MULTILINE
 )
 _BARE_VERDICT = re.compile(r"\s*[\"'*_]*(yes|no)[\"'*_]*[.,:;!]?\s*(?:\n|$)", re.IGNORECASE)
+_THOUGHT_ENDS = "</think>"
 _REASON = re.compile(r"^[\s*#>_]*reason[\s*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
 
 
@@ -33,12 +34,14 @@ def read_verdict(reply: Reply) -> tuple[bool, str]:
 
 
 def plain_text(reply: Reply) -> str:
-    """The text of a reply that has one.
+    """The text of a reply that has one, without what the model thought aloud before ``</think>``.
 
     Raises:
         UnreadableReplyError: if the model refused or said nothing, or the text cannot be kept in a file.
     """
-    text = reply.said()
+    text = reply.said().rpartition(_THOUGHT_ENDS)[2]
+    if not text.strip():
+        raise UnreadableReplyError("the reply is empty but for what the model thought")
     if not is_plain_text(text):
         raise UnreadableReplyError("the reply holds half a character or a NUL")
     return text

@@ -54,6 +54,13 @@ def add_model_options(parser: Any, prefix: str, what: str) -> None:
     add("max-tokens", metavar="N", type=int, default=512, help="longest reply (%(default)s)")
 
 
+def add_dry_run_option(parser: Any) -> None:
+    """Add ``--dry-run`` to a command that asks a language model."""
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say how many calls it takes and what they cost, and stop"
+    )
+
+
 def add_judge_model_options(parser: Any, what: str) -> None:
     """Add the options of a language model as judge: those of :func:`add_model_options` and how its scores are read."""
     add_model_options(parser, "judge", what)

@@ -15,7 +15,7 @@ from evaluators.files import write_text
 from evaluators.judge.batch import read_batch, write_batch
 from evaluators.judge.judges import FacetJudge, Judge
 from evaluators.judge.llm_judge import LLMJudge
-from evaluators.judge.options import add_judge_model_options, judge_settings
+from evaluators.judge.options import add_dry_run_option, add_judge_model_options, judge_settings
 from evaluators.plugin.agreement_command import add_agreement_command
 from evaluators.plugin.checks import shown
 from evaluators.plugin.judged import JUDGE_KEY, Judged, JudgedTask, check_share
@@ -80,9 +80,7 @@ def add_judge_command(action: Any) -> None:
         "get the scores",
     )
     add_judge_options(command)
-    command.add_argument(
-        "--dry-run", action="store_true", help="say how many calls it takes and what they cost, and stop"
-    )
+    add_dry_run_option(command)
     command.add_argument("--batch-out", metavar="FILE", help="write the calls to make as a request file of a Batch API")
     command.add_argument("--batch-in", metavar="FILE", nargs="+", help="first read these result files of a Batch API")
     command.set_defaults(func=run_judge)

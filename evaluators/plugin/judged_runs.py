@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.judge.judges import Judgement, Pair
-from evaluators.plugin.checks import column, shown
+from evaluators.plugin.checks import column
 from evaluators.plugin.judged import JudgedTask
 from evaluators.plugin.predictions import Predictions, read_predictions
 from evaluators.plugin.registry import registered_tasks
@@ -52,15 +52,7 @@ def saved_predictions(task: BeyondTask, files: Sequence[Path]) -> list[Predictio
     out = []
     for path in files:
         saved = read_predictions(path, "default", SPLIT)
-        lacking = sorted(q for q in queries if not saved.run.get(q))
-        if lacking:
-            raise ValueError(f"{path}: no ranking for {len(lacking)} queries of {task.metadata.name}: {shown(lacking)}")
-        strangers = sorted({d for scores in saved.run.values() for d in scores} - documents)
-        if strangers:
-            raise ValueError(
-                f"{path}: {len(strangers)} documents are not in the corpus of {task.metadata.name}: "
-                f"{shown(strangers)}; its predictions come from other data"
-            )
+        saved.check(task.metadata.name, queries, documents)
         out.append(Predictions(path, saved.model, {q: saved.run[q] for q in saved.run if q in queries}))
     return out
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evaluators.metrics.ranking import score_array
+from evaluators.plugin.checks import shown
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,22 @@ class Predictions:
     path: Path
     model: dict[str, Any]
     run: dict[str, dict[str, float]]
+
+    def check(self, task: str, queries: Collection[str], documents: Collection[str]) -> None:
+        """Check that every query is ranked, and every document that is ranked for any exists.
+
+        Raises:
+            ValueError: naming the file, and queries or documents.
+        """
+        lacking = sorted(q for q in queries if not self.run.get(q))
+        if lacking:
+            raise ValueError(f"{self.path}: no ranking for {len(lacking)} queries of {task}: {shown(lacking)}")
+        strangers = sorted({d for scores in self.run.values() for d in scores} - set(documents))
+        if strangers:
+            raise ValueError(
+                f"{self.path}: {len(strangers)} documents are not in the corpus of {task}: {shown(strangers)}; its "
+                "predictions come from other data"
+            )
 
 
 def read_predictions(path: Path, subset: str, split: str) -> Predictions:

@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluators.judge import LanguageModel, Prompt, Reply, Request, Sampling, read_prompt
+from evaluators.judge import LanguageModel, Prompt, Reply, Request, Sampling
 from evaluators.judge.reply import UnreadableReplyError
+from tcr_tasks.asking import package_prompts
 from tcr_tasks.builder.generate import Planned
 from tcr_tasks.builder.kinds import name_words
 from tcr_tasks.builder.sources import SourceTable
@@ -64,13 +65,7 @@ def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
         FileNotFoundError: if there is no such folder, or it holds none of them.
         ValueError: naming a file whose form or fields are others.
     """
-    own = {name for name in FIELDS if folder is not None and (folder / f"{name}.txt").is_file()}
-    if folder is not None and not own:
-        raise FileNotFoundError(f"{folder} holds none of {', '.join(f'{name}.txt' for name in FIELDS)}")
-    return {
-        name: read_prompt((folder if folder and name in own else FOLDER) / f"{name}.txt", fields)
-        for name, fields in FIELDS.items()
-    }
+    return package_prompts(FOLDER, FIELDS, folder)
 
 
 # --- questions ---------------------------------------------------------------------------------------------------

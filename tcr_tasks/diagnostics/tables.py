@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from tcr_tasks.diagnostics.results import NO_EMBEDDINGS, NOT_MEASURABLE, Finding
 from tcr_tasks.diagnostics.score import TRUNCATION, Score
+from tcr_tasks.markdown import told as score_told
+from tcr_tasks.markdown import unpadded_table
 
 # diagnostic -> one model's finding.
 Findings = Mapping[str, Finding]
@@ -77,7 +79,7 @@ def markdown(table: PaperTable, models: Mapping[str, Findings]) -> str | None:
         return None
     heads = ["Model", *table.labels, *table.columns]
     cells = [[cell for at, cell in enumerate(line) if at in shown] for line in (heads, *lines)]
-    out = [f"### {table.title}", "", *_grid(cells)]
+    out = [f"### {table.title}", "", unpadded_table(cells[0], cells[1:])]
     out += ["", table.note] if table.note else []
     out += ["", *(f"- {reason}" for reason in dict.fromkeys(reasons))] if reasons else []
     return "\n".join(out)
@@ -125,10 +127,4 @@ def cut_off(finding: Finding) -> list[Score]:
 
 def told(score: Score) -> str:
     """A score with its interval, if it has one."""
-    value = f"{score.value:.3f}"
-    return value if score.low is None or score.high is None else f"{value} [{score.low:.2f}, {score.high:.2f}]"
-
-
-def _grid(lines: Sequence[Sequence[str]]) -> list[str]:
-    rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
-    return [rows[0], "|" + " --- |" * len(lines[0]), *rows[1:]]
+    return score_told(score.value, score.low, score.high)

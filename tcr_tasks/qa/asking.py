@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from evaluators.judge import LanguageModel, Prompt, Request, Sampling, read_prompt
@@ -94,13 +95,13 @@ class Exam:
     sampling: Sampling
     prompt: Prompt = field(default_factory=lambda: read_prompt(PROMPT, FIELDS))
     context_tokens: int | None = None
-    cutter: Cutter = field(init=False, repr=False)
+    cutter: Cutter = field(default_factory=lambda: Cutter(default_counter()), repr=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _texts(self) -> dict[str, str]:
         assert self.task.data is not None
         corpus = self.task.data.corpus
-        texts = dict(zip(corpus["id"], corpus["text"], strict=True))
-        object.__setattr__(self, "cutter", Cutter(self._tables, texts, self.task.setting.format, default_counter()))
+        return dict(zip(corpus["id"], corpus["text"], strict=True))
 
     @property
     def questions(self) -> list[Question]:
@@ -131,11 +132,21 @@ class Exam:
         return out
 
     def _shown(self, tables: Sequence[str], question: Question) -> list[ShownTable]:
-        if self.context_tokens is None or not tables:
-            return self.cutter.shown(tables)
-        bare = self._request(tables, [""] * len(tables), question)
-        around = sum(self.cutter.counter.count(message["content"]) for message in bare.messages) + _TEMPLATE_TOKENS
-        return self.cutter.shown(tables, self.context_tokens - self.sampling.max_tokens - around)
+        texts = {key: self._texts[key] for key in tables}
+        left = None
+        if self.context_tokens is not None:
+            bare = self._request(tables, [""] * len(tables), question)
+            around = sum(self.cutter.counter.count(message["content"]) for message in bare.messages) + _TEMPLATE_TOKENS
+            left = self.context_tokens - self.sampling.max_tokens - around
+        found = self.cutter.shown(texts, left)
+        if found is None:
+            heads = {key: self.cutter.header_tokens(text) for key, text in texts.items()}
+            longest = max(heads, key=lambda key: heads[key])
+            raise ValueError(
+                f"table {self._tables[longest].key!r}: its header alone has {heads[longest]} tokens, and {left} are "
+                f"left for {len(tables)} table(s); allow a longer prompt, or fewer tables in it"
+            )
+        return found
 
     def _request(self, ids: Sequence[str], texts: Sequence[str], question: Question) -> Request:
         blocks = [

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaluators.judge.options import add_model_options, language_model_of, sampling_of
-from evaluators.judge.progress import money
+from evaluators.judge.options import add_dry_run_option, add_model_options, language_model_of, sampling_of
+from tcr_tasks.options import add_out_option, add_task_options, needed_out
 from tcr_tasks.qa.values import TOLERANCE
 
 if TYPE_CHECKING:
@@ -30,14 +30,7 @@ def add_qa_command(steps: Any) -> None:
         "retriever; write QA@k and Eff@k. Replies are stored: an interrupted run goes on where it was, and a prompt "
         "that several retrievers share is paid for once.",
     )
-    command.add_argument(
-        "--data", metavar="DIR", help="a TCR dataset, in this project's layout or the authors' (the sample)"
-    )
-    command.add_argument(
-        "--task",
-        metavar="TASK",
-        help="the TCR task that the predictions are of (TCRBenchMixed; without --data TCRSample)",
-    )
+    add_task_options(command)
     command.add_argument(
         "--predictions",
         nargs="+",
@@ -67,18 +60,15 @@ def add_qa_command(steps: Any) -> None:
     add_model_options(command, "llm", "required: the model that answers")
     # A reader may think at length.
     command.set_defaults(llm_max_tokens=4096, llm_timeout=600.0)
-    command.add_argument("--out", type=Path, metavar="DIR", help="required unless --dry-run: where everything goes")
-    command.add_argument(
-        "--dry-run", action="store_true", help="say how many calls it takes and what they cost, and stop"
-    )
+    add_out_option(command)
+    add_dry_run_option(command)
     command.set_defaults(func=_qa)
 
 
 def _qa(args: argparse.Namespace) -> int:
     if args.llm is None:
         raise ValueError("qa needs --llm, the model that answers")
-    if args.out is None and not args.dry_run:
-        raise ValueError("qa needs --out, the folder for report and results")
+    needed_out(args)
     if args.context_tokens is not None and args.context_tokens <= args.llm_max_tokens:
         raise ValueError(
             f"--context-tokens {args.context_tokens} leaves no room beside a reply of --llm-max-tokens "
@@ -91,11 +81,8 @@ def _qa(args: argparse.Namespace) -> int:
         raise ValueError(f"--tolerance lies in 0..{_MOST_TOLERANCE}, got {args.tolerance}")
     exam, retrievers = _exam(args)
     if args.dry_run:
-        found, table_tokens = plan(exam, retrievers, args.top_k)
-        told = found.told(exam.language_model.price)
-        print(f"{len(retrievers)} retriever(s), {len(exam.questions)} questions: {told}")
-        counted = f"{table_tokens} tokens ({exam.cutter.counter.name}){_cost(exam, table_tokens)}"
-        print(f"tables in the calls to make: {counted}")
+        what = f"{len(retrievers)} retriever(s), {len(exam.questions)} questions"
+        print(plan(exam, retrievers, args.top_k).told(what))
         return 0
     with only_run(args.out):
         results = examine(exam, retrievers, args.top_k, args.tolerance)
@@ -103,12 +90,6 @@ def _qa(args: argparse.Namespace) -> int:
             print(path)
     _tell(results)
     return 0 if results.is_complete else 1
-
-
-def _cost(exam: Exam, table_tokens: int) -> str:
-    """What the tables cost: digits and signs take more tokens than one for every four characters."""
-    price = exam.language_model.price
-    return "" if price is None else f", cost {money(price.of(table_tokens, 0))} by this count"
 
 
 def _exam(args: argparse.Namespace) -> tuple[Exam, list[Retriever]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluators.judge import Plan
-from tcr_tasks.qa.asking import NO_TABLE, ORACLE, Asked, Exam, Retriever, Setting, expected_answers, settings_of
+from tcr_tasks.asking import Estimate
+from tcr_tasks.qa.asking import NO_TABLE, ORACLE, Exam, Retriever, Setting, expected_answers, settings_of
 from tcr_tasks.qa.scoring import READ, Answered, Cell, cells_of, score
 from tcr_tasks.qa.values import Value
 
@@ -57,38 +57,17 @@ def examine(exam: Exam, retrievers: Sequence[Retriever], ks: Sequence[int], tole
     return Results(cells, rows)
 
 
-def plan(exam: Exam, retrievers: Sequence[Retriever], ks: Sequence[int]) -> tuple[Plan, int]:
-    """What :func:`examine` would ask, and how many tokens the tables in it have; asks nothing.
-
-    Setting by setting, and each request counted once: the requests of many retrievers do not fit into memory.
+def plan(exam: Exam, retrievers: Sequence[Retriever], ks: Sequence[int]) -> Estimate:
+    """What :func:`examine` would ask; asks nothing.
 
     Raises:
         ValueError: as :func:`examine`.
     """
     expected_answers(exam.questions)
-    known: set[str] = set()
-    total = Plan(0, 0, 0, 0)
-    table_tokens = 0
+    estimate = Estimate(exam.language_model, exam.cutter)
     for setting in settings_of(retrievers, ks):
-        new = [a for a in exam.asked(setting) if a.request.key not in known]
-        known |= {a.request.key for a in new}
-        more = exam.language_model.plan([a.request for a in new])
-        total = Plan(
-            total.requests + more.requests,
-            total.stored + more.stored,
-            total.prompt_tokens + more.prompt_tokens,
-            total.most_completion_tokens + more.most_completion_tokens,
-        )
-        stored = exam.language_model.store.endpoints(a.request.key for a in new)
-        table_tokens += sum(_table_tokens(exam, new, stored))
-    return total, table_tokens
-
-
-def _table_tokens(exam: Exam, asked: Sequence[Asked], stored: Container[str]) -> Iterator[int]:
-    for a in asked:
-        if a.request.key not in stored:
-            for table in a.tables:
-                yield exam.cutter.counter.count(table.text) if table.is_cut else exam.cutter.tokens(table.id)
+        estimate.add((a.request, [table.text for table in a.tables]) for a in exam.asked(setting))
+    return estimate
 
 
 def label_of(setting: Setting) -> str:

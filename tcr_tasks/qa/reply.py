@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from evaluators.judge import Reply
+from evaluators.judge.answers import complete_text
 from evaluators.judge.reply import UnreadableReplyError
 from tcr_tasks.qa.values import Value, read_value
 
@@ -29,10 +30,7 @@ def read_answer(reply: Reply) -> tuple[Value, ...]:
     Raises:
         UnreadableReplyError: if the reply is a refusal, empty, cut off, or holds no such values.
     """
-    said = reply.said()
-    if reply.finish_reason == "length":
-        raise UnreadableReplyError("the reply is cut off")
-    said = said.rpartition("</think>")[2]
+    said = complete_text(reply)
     heads = list(_HEAD.finditer(said))
     text = said[heads[-1].end() :] if heads else said
     found = _json(_FENCE.sub("", text, count=1) if _FENCE.match(text) else text.strip(), alone=not heads)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tabulate import tabulate
-
 from evaluators.metrics.bootstrap import RESAMPLES, SEED, Interval
+from tcr_tasks.markdown import interval, markdown_table
 from tcr_tasks.qa import published
 from tcr_tasks.qa.asking import NO_TABLE, ORACLE
 from tcr_tasks.qa.published import PublishedRow
@@ -44,18 +43,18 @@ def report(cells: Sequence[Cell], about: Mapping[str, Any]) -> str:
     if names:
         parts += [
             "## By retriever (shape of Table 1)",
-            _table(["Method", *_heads(ks)], [*_retriever_rows(cells, names, ks), *_published_rows(ks)]),
+            markdown_table(["Method", *_heads(ks)], [*_retriever_rows(cells, names, ks), *_published_rows(ks)]),
         ]
     parts.append("## By question type (shape of Table 12)")
     for name in names:
-        parts += [f"### {name}", _table(["Type", "Oracle", "R@k", *_heads(ks)], _type_rows(cells, name, ks))]
+        parts += [f"### {name}", markdown_table(["Type", "Oracle", "R@k", *_heads(ks)], _type_rows(cells, name, ks))]
     rows = [[f"*{r.name}*", _plain(r.oracle), _recalls(r, ks), *_published(r, ks)] for r in published.BY_TYPE]
     parts += [
         "### Published: Qwen3-Embedding-8B",
-        _table(["Type", "Oracle", "R@k", *_heads(ks)], rows),
+        markdown_table(["Type", "Oracle", "R@k", *_heads(ks)], rows),
         published.ABOUT,
         "## Replies and cuts",
-        _table(
+        markdown_table(
             ["Retriever", "Setting", "questions", "unreadable", "failed", "no answer", "F1 of the readable", "cut"],
             [_count_row(cell) for cell in cells if cell.question_type == ALL],
         ),
@@ -147,13 +146,8 @@ def _plain(value: float | None) -> str:
     return _ABSENT if value is None else f"{value:.3f}"
 
 
-def _score(value: float | None, interval: Interval | None) -> str:
-    return _plain(value) + (f" [{interval.low:.3f}, {interval.high:.3f}]" if interval is not None else "")
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    return tabulate(escaped, headers=heads, tablefmt="github", disable_numparse=True)
+def _score(value: float | None, between: Interval | None) -> str:
+    return _plain(value) + (f" {interval(between.low, between.high)}" if between is not None else "")
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------

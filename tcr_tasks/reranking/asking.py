@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluators.judge import LanguageModel, Outcome, Prompt, Request, Sampling, read_prompt
-from tcr_tasks.builder.tokens import Counter, default_counter
+from evaluators.judge import LanguageModel, Outcome, Prompt, Request, Sampling
+from tcr_tasks.asking import package_prompts
+from tcr_tasks.builder.tokens import default_counter
+from tcr_tasks.cutting import Cutter
 from tcr_tasks.reranking.pool import Usage
-
-logger = logging.getLogger(__name__)
 
 PROMPTS = Path(__file__).parent / "prompts"
 CONTEXT_TOKENS = 131_072
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "pointwise": ("question", "table"),
+    "listwise": ("question", "tables", "number"),
+    "exec": ("question", "tables"),
+}
 
 
 @dataclass(frozen=True)
@@ -28,14 +32,14 @@ class Asking:
         model: its name there.
         sampling: the paper's is a temperature of 0.
         context_tokens: the most that prompt and reply may have together.
-        counter: counts tokens, for that limit alone.
+        cutter: cuts tables to that limit.
     """
 
     language_model: LanguageModel
     model: str
     sampling: Sampling = field(default_factory=Sampling)
     context_tokens: int = CONTEXT_TOKENS
-    counter: Counter = field(default_factory=default_counter)
+    cutter: Cutter = field(default_factory=lambda: Cutter(default_counter()))
 
     def request(self, prompt: Prompt, **values: str) -> Request:
         """The request that a prompt makes."""
@@ -44,7 +48,7 @@ class Asking:
     def room(self, prompt: Prompt, **values: str) -> int:
         """Tokens that are left for a prompt's further texts, beside the longest reply; may be negative."""
         empty = prompt.messages(**dict.fromkeys(prompt.fields, "") | values)
-        used = sum(self.counter.count(message["content"]) for message in empty)
+        used = sum(self.cutter.counter.count(message["content"]) for message in empty)
         return self.context_tokens - self.sampling.max_tokens - used
 
     def ask(self, requests: Sequence[Request], label: str) -> tuple[list[Outcome], Usage]:
@@ -71,13 +75,7 @@ class Asking:
         return {"prompt": prompt.version, **limit, **changed}
 
 
-def package_prompt(name: str, fields: Sequence[str], folder: Path | None = None) -> Prompt:
+def own_or_package_prompt(name: str, folder: Path | None = None) -> Prompt:
     """A prompt of the package, or the one of the same name in the user's folder where it has it."""
-    own = None if folder is None else folder / f"{name}.txt"
-    return read_prompt(own if own is not None and own.is_file() else PROMPTS / f"{name}.txt", fields)
-
-
-def tell(method: str, problems: Sequence[str]) -> None:
-    """Log how many replies cannot be used, and what is wrong with the first one."""
-    if problems:
-        logger.warning("%s: %d replies cannot be used; the first one, %s", method, len(problems), problems[0])
+    is_own = folder is not None and (folder / f"{name}.txt").is_file()
+    return package_prompts(PROMPTS, {name: FIELDS[name]}, folder if is_own else None)[name]

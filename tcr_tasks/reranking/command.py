@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from evaluators.judge.options import add_dry_run_option, add_model_options
+from tcr_tasks.options import add_out_option, add_task_options, needed_out
+
 METHODS = ("ce", "pw", "lw", "exec")
 _DEFAULT_BUDGET = 10
 
@@ -46,13 +49,8 @@ def add_rerank_command(steps: Any) -> None:
         help="how many of the first stage's best tables to rerank, or all; the paper's are 3 5 10 20 50 all "
         f"({_DEFAULT_BUDGET})",
     )
-    command.add_argument(
-        "--data", type=Path, metavar="DIR", help="a TCR dataset, in this project's layout or the authors' (the sample)"
-    )
-    command.add_argument(
-        "-t", "--task", metavar="TASK", help="a TCR task (TCRBenchMixed with --data, else the sample's TCRSample)"
-    )
-    command.add_argument("--out", type=Path, required=True, metavar="DIR", help="where everything goes")
+    add_task_options(command)
+    add_out_option(command)
     command.add_argument("--batch-size", type=int, default=32, metavar="N", help="texts at a time (%(default)s)")
     command.add_argument(
         "--protocol",
@@ -72,27 +70,31 @@ def add_rerank_command(steps: Any) -> None:
     command.add_argument(
         "--prompts", type=Path, metavar="DIR", help="a folder with prompts pointwise.txt, listwise.txt or exec.txt"
     )
-    from evaluators.judge.options import add_model_options
-
     add_model_options(command, "llm", "the language model of pw, lw and exec")
+    add_dry_run_option(command)
     command.set_defaults(func=_rerank)
 
 
 def _rerank(args: argparse.Namespace) -> int:
     methods = _methods(args)
     from tcr_tasks.loaded import load_tcr
-    from tcr_tasks.reranking.pool import read_budget
+    from tcr_tasks.reranking.pool import read_budgets
+    from tcr_tasks.reranking.rehearsal import rehearse
     from tcr_tasks.reranking.run import Order, rerank
 
     if args.batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {args.batch_size}")
-    budgets = [read_budget(text) for text in args.budgets]
-    if args.out.exists() and not args.out.is_dir():
-        raise NotADirectoryError(f"--out {args.out} is a file; name a folder")
+    budgets = read_budgets(args.budgets)
+    needed_out(args)
     stage = _stage(args.first_stage)
     task = load_tcr(args.data, args.task)
     rerankers = list(_rerankers(args, methods, task))
-    written = rerank(Order(task, stage, rerankers, budgets, args.out, {"batch_size": args.batch_size}))
+    order = Order(task, stage, rerankers, budgets, args.out, {"batch_size": args.batch_size})
+    if args.dry_run:
+        for line in rehearse(order):
+            print(line)
+        return 0
+    written = rerank(order)
     print(written[0].read_text(encoding="utf-8"))
     for path in written:
         print(path)
@@ -131,7 +133,10 @@ def _rerankers(args: argparse.Namespace, methods: list[str], task: Any) -> Itera
         from tcr_tasks.diagnostics.diagnose import loaded
         from tcr_tasks.reranking.cross_encoder import CrossEncoding
 
-        yield CrossEncoding(loaded(args.ce)[0], args.out / "scores")
+        scores = None if args.out is None else args.out / "scores"
+        # A dry run writes nothing.
+        kept = scores if not args.dry_run or (scores is not None and scores.is_dir()) else None
+        yield CrossEncoding(loaded(args.ce)[0], kept)
     if not set(methods) - {"ce"}:
         return
     from evaluators.judge.options import language_model_of, sampling_of

@@ -9,11 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 from datasets import Dataset
-from mteb.models import ModelMeta
 from mteb.models.search_wrappers import SearchCrossEncoderWrapper
 
-from evaluators.plugin.models import identified
-from evaluators.plugin.mteb_internals import is_cross_encoder, wrapped_model
+from evaluators.plugin.given import given_model
+from evaluators.plugin.mteb_internals import is_cross_encoder
 from tcr_tasks.conduct import quiet_bars
 from tcr_tasks.reranking.pair_scores import Pair, PairScores
 from tcr_tasks.reranking.pool import Context, Pool, Reranked, Usage, by_score
@@ -37,8 +36,7 @@ class CrossEncoding:
     derives = True
 
     def __init__(self, model: Any, folder: Path | None = None) -> None:
-        loaded = model.load_model() if isinstance(model, ModelMeta) else model
-        self.encoder = identified(wrapped_model(loaded)[0])
+        self.encoder = given_model(model)
         if not is_cross_encoder(self.encoder):
             raise ValueError(f"{self.encoder.mteb_model_meta.name} is no cross-encoder")
         meta = self.encoder.mteb_model_meta
@@ -49,9 +47,7 @@ class CrossEncoding:
 
     def rerank(self, pool: Pool, context: Context) -> Reranked:
         """The candidates by descending score."""
-        pairs = {
-            q: {t: Pair(text, pool.documents[t]) for t in pool.candidates[q]} for q, text in pool.questions.items()
-        }
+        pairs = _pairs(pool)
         began = time.perf_counter()
         scores, made = self._scores.scores(
             (pair for of_query in pairs.values() for pair in of_query.values()),
@@ -65,6 +61,10 @@ class CrossEncoding:
         calls = sum(map(len, pairs.values()))
         return Reranked(orders, usage=Usage(calls=calls, made=made, seconds=seconds))
 
+    def n_unscored(self, pools: Sequence[Pool]) -> int:
+        """How many different pairs of these pools have no score yet."""
+        return self._scores.n_unknown(p for pool in pools for of in _pairs(pool).values() for p in of.values())
+
     def _predict(self, pairs: Sequence[Pair], context: Context) -> Sequence[float]:
         questions, tables = (_numbered(texts) for texts in zip(*pairs, strict=True))
         wanted: dict[str, list[str]] = {}
@@ -77,6 +77,11 @@ class CrossEncoding:
             search.index(_as_dataset(tables), **settings)
             found = search.search(_as_dataset(questions), top_k=len(tables), top_ranked=wanted, **settings)
         return [found[questions[pair.question]][tables[pair.table]] for pair in pairs]
+
+
+def _pairs(pool: Pool) -> dict[str, dict[str, Pair]]:
+    """Query -> candidate -> the pair."""
+    return {q: {t: Pair(text, pool.documents[t]) for t in pool.candidates[q]} for q, text in pool.questions.items()}
 
 
 def _numbered(texts: Sequence[str]) -> dict[str, str]:

@@ -7,24 +7,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from evaluators.judge import Prompt, Request
-from evaluators.judge.reply import UnreadableReplyError
 from evaluators.plugin.checks import shown
-from tcr_tasks.reranking.asking import Asking, package_prompt, tell
-from tcr_tasks.reranking.pool import (
-    ANSWERED,
-    FAILED,
-    LACKS,
-    TOO_LONG,
-    UNREADABLE,
-    Context,
-    Pool,
-    Reranked,
-    first,
-)
+from tcr_tasks.asking import read_replies
+from tcr_tasks.reranking.asking import Asking, own_or_package_prompt
+from tcr_tasks.reranking.pool import ANSWERED, LACKS, TOO_LONG, Context, Pool, Reranked, first, replies_counted
 from tcr_tasks.reranking.sandbox import Outcome
 from tcr_tasks.reranking.translation import Sheet, read_translation
 from tcr_tasks.tables import Table
@@ -57,7 +47,7 @@ class Execution:
     def __init__(self, asking: Asking, tables: Mapping[str, Table], prompts: Path | None = None) -> None:
         self.asking = asking
         self._sheets = {key: Sheet(table) for key, table in tables.items()}
-        self.prompt: Prompt = package_prompt("exec", ("question", "tables"), prompts)
+        self.prompt: Prompt = own_or_package_prompt("exec", prompts)
         self.model, self.revision = asking.model, self.prompt.version
         self.settings = asking.settings(self.prompt)
 
@@ -73,27 +63,27 @@ class Execution:
                 requests[query] = request
         outcomes, usage = self.asking.ask(list(requests.values()), self.method)
         began = time.perf_counter()
-        problems: list[str] = []
+        replies = read_replies(requests, outcomes, read_translation)
+        replies.warn(self.method)
         orders = {query: list(tables) for query, tables in pool.candidates.items()}
-        for query, asked in zip(requests, outcomes, strict=True):
-            if asked.reply is None:
-                counts[FAILED] += 1
-                problems.append(f"query {query!r}: {asked.failure}")
-                continue
-            try:
-                translation = read_translation(asked.reply)
-            except UnreadableReplyError as error:
-                counts[UNREADABLE] += 1
-                problems.append(f"query {query!r}: {error}")
-                continue
+        for query, translation in replies.read.items():
             found = {table: translation.run(self._sheets[table]) for table in orders[query]}
             counts.update(_COUNTED[outcome] for outcome in found.values() if outcome in _COUNTED)
             answering = {table for table, one in found.items() if one is Outcome.ANSWERED}
             counts["questions without an answering table"] += not answering
             orders[query] = first(orders[query], answering)
-        tell(self.method, problems)
         usage.work_seconds = time.perf_counter() - began
-        return Reranked(orders, +counts, usage)
+        return Reranked(orders, +counts + replies_counted(replies), usage)
+
+    def planned(self, pool: Pool) -> Iterator[tuple[Request, list[str]]]:
+        """What :meth:`rerank` asks, each request with the lines that stand for its tables."""
+        for query in pool.candidates:
+            request = self._request(pool, query)
+            if request is not None:
+                yield request, self._lines(pool, query)
+
+    def _lines(self, pool: Pool, query: str) -> list[str]:
+        return sorted({self._sheets[table].described for table in pool.candidates[query]})
 
     def _request(self, pool: Pool, query: str) -> Request | None:
         unknown = [table for table in pool.candidates[query] if table not in self._sheets]
@@ -102,8 +92,7 @@ class Execution:
                 f"query {query!r}: {self.method} has no cells of {shown(unknown)}; give it the tables of the task's "
                 "data"
             )
-        lines = sorted({self._sheets[table].described for table in pool.candidates[query]})
-        question, tables = pool.questions[query], "\n".join(lines)
+        question, tables = pool.questions[query], "\n".join(self._lines(pool, query))
         if self.asking.room(self.prompt, question=question, tables=tables) < 0:
             return None
         return self.asking.request(self.prompt, question=question, tables=tables)

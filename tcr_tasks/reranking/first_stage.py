@@ -8,14 +8,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mteb.models import EncoderProtocol, ModelMeta, SearchProtocol
-from mteb.models.search_wrappers import SearchEncoderWrapper
+from mteb.models import ModelMeta
 
-from evaluators.plugin.checks import shown
-from evaluators.plugin.models import identified, recorded
-from evaluators.plugin.mteb_internals import is_cross_encoder, wrapped_model
+from evaluators.plugin.given import given_model
+from evaluators.plugin.models import recorded
+from evaluators.plugin.mteb_internals import is_cross_encoder
 from evaluators.plugin.predictions import Predictions, read_predictions
 from evaluators.plugin.results import PER_QUERY, PREDICTIONS, read_provenance
+from evaluators.plugin.searching import is_searcher, searcher
 
 __all__ = ["SavedRun", "first_stage"]
 
@@ -68,15 +68,7 @@ class SavedRun:
     def search(self, queries: Any, *, top_ranked: Any = None, **kwargs: Any) -> dict[str, dict[str, float]]:
         """The saved ranking of every query, of its given candidates only where it has any."""
         run = self.predictions.run
-        lacking = [query for query in queries["id"] if not run.get(query)]
-        if lacking:
-            raise ValueError(f"{self.predictions.path} ranks nothing for {len(lacking)} queries: {shown(lacking)}")
-        strangers = sorted({t for query in queries["id"] for t in run[query]} - self._documents)
-        if strangers:
-            raise ValueError(
-                f"{self.predictions.path} ranks {len(strangers)} tables that the task does not have: "
-                f"{shown(strangers)}; it comes from other data"
-            )
+        self.predictions.check(self.task, set(queries["id"]), self._documents)
         if top_ranked is None:
             return {query: dict(run[query]) for query in queries["id"]}
         return {q: {t: s for t, s in run[q].items() if t in set(top_ranked[q])} for q in queries["id"]}
@@ -109,12 +101,7 @@ def first_stage(model: Any) -> Any:
         ValueError: if it is a cross-encoder, or has no name.
         TypeError: if it is no model.
     """
-    loaded = model.load_model() if isinstance(model, ModelMeta) else model
-    wrapped = identified(wrapped_model(loaded)[0])
-    if is_cross_encoder(wrapped):
-        raise ValueError(f"{wrapped.mteb_model_meta.name} is a cross-encoder, which cannot be a first stage")
-    if isinstance(wrapped, SearchProtocol):
-        return wrapped
-    if not isinstance(wrapped, EncoderProtocol):
-        raise TypeError(f"{model!r} is no model that mteb can run")
-    return recorded(SearchEncoderWrapper(wrapped), wrapped.mteb_model_meta, {})
+    given = given_model(model)
+    if is_cross_encoder(given):
+        raise ValueError(f"{given.mteb_model_meta.name} is a cross-encoder, which cannot be a first stage")
+    return given if is_searcher(given) else recorded(searcher(given), given.mteb_model_meta, {})

@@ -5,27 +5,18 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from evaluators.judge import Prompt, Reply, Request
 from evaluators.judge.answers import complete_text
 from evaluators.judge.reply import UnreadableReplyError
-from tcr_tasks.reranking.asking import Asking, package_prompt, tell
-from tcr_tasks.reranking.fitting import fit
+from tcr_tasks.asking import read_replies
+from tcr_tasks.cutting import ShownTable
+from tcr_tasks.reranking.asking import Asking, own_or_package_prompt
 from tcr_tasks.reranking.json_replies import last_object
-from tcr_tasks.reranking.pool import (
-    FAILED,
-    ROWS,
-    ROWS_CUT,
-    TABLES_CUT,
-    TOO_LONG,
-    UNREADABLE,
-    Context,
-    Pool,
-    Reranked,
-)
+from tcr_tasks.reranking.pool import TOO_LONG, Context, Pool, Reranked, replies_counted, rows_counted
 
 Protocol = Literal["shuffled", "paper"]
 MISSING, INVENTED, REPEATED = "missing ids", "invented ids", "repeated ids"
@@ -54,7 +45,7 @@ class Listwise:
         if protocol not in ("shuffled", "paper"):
             raise ValueError(f"the protocol is 'shuffled' or 'paper', not {protocol!r}")
         self.asking, self.protocol, self.seed = asking, protocol, seed
-        self.prompt: Prompt = package_prompt("listwise", ("question", "tables", "number"), prompts)
+        self.prompt: Prompt = own_or_package_prompt("listwise", prompts)
         self.model, self.revision = asking.model, self.prompt.version
         order: dict[str, Any] = {"protocol": protocol} | ({"seed": seed} if protocol == "shuffled" else {})
         self.settings = {**asking.settings(self.prompt), **order}
@@ -63,28 +54,34 @@ class Listwise:
         """The candidates as the model lists them."""
         counts: Counter[str] = Counter()
         asked: dict[str, tuple[dict[str, str], Request]] = {}
-        for query, tables in pool.candidates.items():
-            shown = self._shown(query, tables)
-            request = self._request(pool, query, shown, counts)
-            if request is not None:
-                asked[query] = {f"T{number}": table for number, table in enumerate(shown, 1)}, request
+        for query in pool.candidates:
+            shown = self._shown(pool, query)
+            if shown is None:
+                counts[TOO_LONG] += 1
+            else:
+                counts += rows_counted(shown)
+                ids = {f"T{number}": table.id for number, table in enumerate(shown, 1)}
+                asked[query] = ids, self._request(pool, query, shown)
         outcomes, usage = self.asking.ask([request for _, request in asked.values()], self.method)
-        problems: list[str] = []
+        replies = read_replies(asked, outcomes, read_ranking)
         orders = {query: list(tables) for query, tables in pool.candidates.items()}
-        for (query, (ids, _)), outcome in zip(asked.items(), outcomes, strict=True):
-            if outcome.reply is None:
-                counts[FAILED] += 1
-                problems.append(f"query {query!r}: {outcome.failure}")
-                continue
+        for query, ranking in list(replies.read.items()):
             try:
-                orders[query] = completed(read_ranking(outcome.reply), ids, orders[query], counts)
+                orders[query] = completed(ranking, asked[query][0], orders[query], counts)
             except UnreadableReplyError as error:
-                counts[UNREADABLE] += 1
-                problems.append(f"query {query!r}: {error}")
-        tell(self.method, problems)
-        return Reranked(orders, +counts, usage)
+                replies.unreadable[query] = str(error)
+                del replies.read[query]
+        replies.warn(self.method)
+        return Reranked(orders, counts + replies_counted(replies), usage)
 
-    def _shown(self, query: str, tables: Sequence[str]) -> list[str]:
+    def planned(self, pool: Pool) -> Iterator[tuple[Request, list[str]]]:
+        """What :meth:`rerank` asks, each request with the tables in it."""
+        for query in pool.candidates:
+            shown = self._shown(pool, query)
+            if shown is not None:
+                yield self._request(pool, query, shown), [table.text for table in shown]
+
+    def _order(self, query: str, tables: Sequence[str]) -> list[str]:
         shown = list(tables)
         if self.protocol == "shuffled":
             # From the ids in an order of their own: the first stage's must not show through the shuffle either.
@@ -92,17 +89,17 @@ class Listwise:
             random.Random(f"{self.seed}:{query}").shuffle(shown)
         return shown
 
-    def _request(self, pool: Pool, query: str, shown: Sequence[str], counts: Counter[str]) -> Request | None:
-        question, labels = pool.questions[query], [f"T{number}:\n" for number in range(1, len(shown) + 1)]
+    def _shown(self, pool: Pool, query: str) -> list[ShownTable] | None:
+        """The candidates as the prompt shows them; ``None`` if their headers alone are too long."""
+        tables = self._order(query, pool.candidates[query])
+        labels = "\n".join(f"T{number}:\n" for number in range(1, len(tables) + 1))
+        room = self.asking.room(self.prompt, question=pool.questions[query], number=str(len(tables)), tables=labels)
+        return self.asking.cutter.shown({table: pool.documents[table] for table in tables}, room)
+
+    def _request(self, pool: Pool, query: str, shown: Sequence[ShownTable]) -> Request:
+        printed = "\n".join(f"T{number}:\n{table.text.strip()}\n" for number, table in enumerate(shown, 1))
         number = str(len(shown))
-        room = self.asking.room(self.prompt, question=question, number=number, tables="\n".join(labels))
-        fitted = fit([pool.documents[table] for table in shown], room, self.asking.counter)
-        if fitted is None:
-            counts[TOO_LONG] += 1
-            return None
-        counts.update({ROWS: fitted.rows, ROWS_CUT: fitted.rows_cut, TABLES_CUT: fitted.tables_cut})
-        printed = "\n".join(label + text.strip() + "\n" for label, text in zip(labels, fitted.texts, strict=True))
-        return self.asking.request(self.prompt, question=question, number=number, tables=printed)
+        return self.asking.request(self.prompt, question=pool.questions[query], number=number, tables=printed)
 
 
 def read_ranking(reply: Reply) -> list[str]:

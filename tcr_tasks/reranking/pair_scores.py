@@ -64,7 +64,7 @@ class PairScores:
         Raises:
             ValueError: if the model gave a score that is not finite; the scores before it are kept.
         """
-        keys = {pair: hashlib.sha256(self._digest(pair[0]) + self._digest(pair[1])).digest() for pair in pairs}
+        keys = self._keys(pairs)
         missing = [pair for pair, key in keys.items() if key not in self._known]
         for start in _shown(range(0, len(missing), _PAIRS_PER_COMMIT)):
             some = missing[start : start + _PAIRS_PER_COMMIT]
@@ -80,6 +80,13 @@ class PairScores:
             self._file.execute("COMMIT")
             self._known |= dict(rows)
         return {pair: self._known[key] for pair, key in keys.items()}, len(missing)
+
+    def n_unknown(self, pairs: Iterable[Pair]) -> int:
+        """How many different ones of the pairs have no score yet."""
+        return sum(key not in self._known for key in self._keys(pairs).values())
+
+    def _keys(self, pairs: Iterable[Pair]) -> dict[Pair, bytes]:
+        return {pair: hashlib.sha256(self._digest(pair[0]) + self._digest(pair[1])).digest() for pair in pairs}
 
     def _digest(self, text: str) -> bytes:
         """A text's hash, computed once: a table is part of many pairs."""

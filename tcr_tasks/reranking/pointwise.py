@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
-from evaluators.judge import Prompt
+from evaluators.judge import Prompt, Request
 from evaluators.judge.answers import read_verdict
-from evaluators.judge.reply import UnreadableReplyError
-from tcr_tasks.reranking.asking import Asking, package_prompt, tell
-from tcr_tasks.reranking.fitting import fit
-from tcr_tasks.reranking.pool import (
-    FAILED,
-    ROWS,
-    ROWS_CUT,
-    TABLES_CUT,
-    TOO_LONG,
-    UNREADABLE,
-    Context,
-    Pool,
-    Reranked,
-    first,
-)
+from tcr_tasks.asking import read_replies
+from tcr_tasks.cutting import ShownTable
+from tcr_tasks.reranking.asking import Asking, own_or_package_prompt
+from tcr_tasks.reranking.pool import TOO_LONG, Context, Pool, Reranked, first, replies_counted, rows_counted
 
 
 class Pointwise:
@@ -40,38 +30,43 @@ class Pointwise:
 
     def __init__(self, asking: Asking, prompts: Path | None = None) -> None:
         self.asking = asking
-        self.prompt: Prompt = package_prompt("pointwise", ("question", "table"), prompts)
+        self.prompt: Prompt = own_or_package_prompt("pointwise", prompts)
         self.model, self.revision = asking.model, self.prompt.version
         self.settings = asking.settings(self.prompt)
 
     def rerank(self, pool: Pool, context: Context) -> Reranked:
         """The candidates with a yes first."""
         counts: Counter[str] = Counter()
-        pairs, requests = [], []
-        for query, tables in pool.candidates.items():
-            question = pool.questions[query]
-            room = self.asking.room(self.prompt, question=question)
-            for table in tables:
-                fitted = fit([pool.documents[table]], room, self.asking.counter)
-                if fitted is None:
-                    counts[TOO_LONG] += 1
-                    continue
-                counts.update({ROWS: fitted.rows, ROWS_CUT: fitted.rows_cut, TABLES_CUT: fitted.tables_cut})
-                pairs.append((query, table))
-                requests.append(self.asking.request(self.prompt, question=question, table=fitted.texts[0]))
-        outcomes, usage = self.asking.ask(requests, self.method)
-        problems: list[str] = []
+        asked: dict[tuple[str, str], Request] = {}
+        for query, table, shown in self._shown(pool):
+            if shown is None:
+                counts[TOO_LONG] += 1
+            else:
+                counts += rows_counted([shown])
+                asked[query, table] = self._request(pool, query, shown)
+        outcomes, usage = self.asking.ask(list(asked.values()), self.method)
+        replies = read_replies(asked, outcomes, lambda reply: read_verdict(reply)[0])
+        replies.warn(self.method)
         yes: dict[str, set[str]] = {query: set() for query in pool.candidates}
-        for (query, table), outcome in zip(pairs, outcomes, strict=True):
-            if outcome.reply is None:
-                counts[FAILED] += 1
-                problems.append(f"query {query!r}, {table}: {outcome.failure}")
-                continue
-            try:
-                if read_verdict(outcome.reply)[0]:
-                    yes[query].add(table)
-            except UnreadableReplyError as error:
-                counts[UNREADABLE] += 1
-                problems.append(f"query {query!r}, {table}: {error}")
-        tell(self.method, problems)
-        return Reranked({q: first(tables, yes[q]) for q, tables in pool.candidates.items()}, +counts, usage)
+        for (query, table), is_yes in replies.read.items():
+            if is_yes:
+                yes[query].add(table)
+        orders = {query: first(tables, yes[query]) for query, tables in pool.candidates.items()}
+        return Reranked(orders, counts + replies_counted(replies), usage)
+
+    def planned(self, pool: Pool) -> Iterator[tuple[Request, list[str]]]:
+        """What :meth:`rerank` asks, each request with the table in it."""
+        for query, _, shown in self._shown(pool):
+            if shown is not None:
+                yield self._request(pool, query, shown), [shown.text]
+
+    def _shown(self, pool: Pool) -> Iterator[tuple[str, str, ShownTable | None]]:
+        """Every question with every candidate as the prompt shows it, ``None`` if its header alone is too long."""
+        for query, tables in pool.candidates.items():
+            room = self.asking.room(self.prompt, question=pool.questions[query])
+            for table in tables:
+                found = self.asking.cutter.shown({table: pool.documents[table]}, room)
+                yield query, table, None if found is None else found[0]
+
+    def _request(self, pool: Pool, query: str, shown: ShownTable) -> Request:
+        return self.asking.request(self.prompt, question=pool.questions[query], table=shown.text)

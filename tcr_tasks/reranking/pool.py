@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from evaluators.judge import Request
+from tcr_tasks.asking import Replies
+from tcr_tasks.cutting import ShownTable
 
 # How many of the first stage's best tables are reranked; ``None``: all that it found (T∞ in the paper).
 Budget = int | None
@@ -34,6 +38,15 @@ def read_budget(text: str) -> Budget:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"a budget is a whole number of at least 1, or all, not {text!r}")
     return int(text)
+
+
+def read_budgets(texts: Sequence[str]) -> list[Budget]:
+    """Budgets from the command line, each once, the smallest first.
+
+    Raises:
+        ValueError: as :func:`read_budget`.
+    """
+    return sorted({read_budget(text) for text in texts}, key=lambda b: float("inf") if b is None else b)
 
 
 class Context(NamedTuple):
@@ -116,6 +129,32 @@ class Reranker(Protocol):
     def rerank(self, pool: Pool, context: Context) -> Reranked:
         """The pool's candidates in a new order."""
         ...
+
+
+@runtime_checkable
+class AskingReranker(Reranker, Protocol):
+    """A way to rerank that asks a language model.
+
+    Attributes:
+        asking: how it asks.
+    """
+
+    asking: Any
+
+    def planned(self, pool: Pool) -> Iterable[tuple[Request, Sequence[str]]]:
+        """The requests of :meth:`rerank`, each with the printed tables in it."""
+        ...
+
+
+def rows_counted(shown: Sequence[ShownTable]) -> Counter[str]:
+    """What a prompt shows of tables, as counts."""
+    rows, kept = sum(table.rows for table in shown), sum(table.kept for table in shown)
+    return Counter({ROWS: rows, ROWS_CUT: rows - kept, TABLES_CUT: sum(table.is_cut for table in shown)})
+
+
+def replies_counted(replies: Replies[Any, Any]) -> Counter[str]:
+    """What became of replies, as counts."""
+    return +Counter({FAILED: len(replies.failed), UNREADABLE: len(replies.unreadable)})
 
 
 def by_score(candidates: Sequence[str], scores: Mapping[str, float]) -> list[str]:

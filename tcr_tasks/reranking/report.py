@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tabulate import tabulate
-
-from evaluators.metrics.bootstrap import RESAMPLES, SEED, Bootstrapped
+from evaluators.metrics.bootstrap import RESAMPLES, SEED
+from tcr_tasks.markdown import difference, interval, markdown_table, p_value
+from tcr_tasks.reranking import published
 from tcr_tasks.reranking.lines import Line
 from tcr_tasks.reranking.pool import ROWS, ROWS_CUT
 from tcr_tasks.tasks import K_VALUES
 
 __all__ = ["report"]
 
-# A share of 0 of the resamples is less than one of them.
-_SMALLEST_P = 1 / RESAMPLES
+_WORDS = frozenset({"method", "model", "first stage", "type", "comparison", "what", "tokens"})
 
 
 def report(lines: Sequence[Line], task: str, revision: str, notes: Sequence[str], figures: Sequence[str]) -> str:
@@ -42,8 +41,13 @@ def report(lines: Sequence[Line], task: str, revision: str, notes: Sequence[str]
         "Calls, tokens and seconds are means per question; tokens (prompt + completion) as the server counted them; "
         "seconds are wall-clock, by the mean time of the calls made, for AAR-Exec with the queries' own time; `-`: "
         "not measured.",
+        "### Published: Table 29",
+        _published29(),
+        published.ABOUT,
         "## In short (shape of Table 4)",
         _table4(lines),
+        "### Published: Table 4",
+        _published4(),
         "## Against chance (shape of Table 42)",
         _table42(lines),
         "p (bootstrap): share of resamples with DS@1 at or below chance; p (exact): probability of so many targets if "
@@ -64,9 +68,9 @@ def _table29(lines: Sequence[Line]) -> str:
     rows = []
     for line in lines:
         scores = [_told(line.at(metric, k)) for metric in ("recall", "gr") for k in K_VALUES]
-        ds = [_told(line.scores["ds_at_1"]), _between(line.scores["ds_at_1_low"], line.scores["ds_at_1_high"])]
+        ds = [_told(line.scores["ds_at_1"]), interval(line.scores["ds_at_1_low"], line.scores["ds_at_1_high"])]
         rows.append([line.name, line.model, *scores, *ds, *_cost(line)])
-    return _markdown(heads, rows)
+    return markdown_table(heads, rows, _WORDS)
 
 
 def _cost(line: Line) -> list[str]:
@@ -87,18 +91,38 @@ def _table4(lines: Sequence[Line]) -> str:
         ("DS@1", lambda line: float(line.scores["ds_at_1"])),
     ]
     rows = [[line.name, line.model, *(_told(of(line)) for _, of in columns)] for line in lines]
-    return _markdown(["method", "model", *(name for name, _ in columns)], rows)
+    return markdown_table(["method", "model", *(name for name, _ in columns)], rows, _WORDS)
+
+
+def _published29() -> str:
+    heads = ["first stage", "method", *(f"R@{k}" for k in K_VALUES), *(f"GR@{k}" for k in K_VALUES), "DS@1"]
+    rows = [
+        [f"*{row.stage}*", f"*{row.name}*", *map(_told, row.recall), *map(_told, row.group_recall), _told(row.ds_at_1)]
+        for row in published.ROWS
+    ]
+    return markdown_table(heads, rows, _WORDS)
+
+
+def _published4() -> str:
+    rows = [
+        [f"*{row.name}*", *map(_told, (row.recall[0], row.recall[4], row.group_recall[0], row.ds_at_1))]
+        for row in published.ROWS
+        if (row.stage, row.budget) == published.TABLE_4
+    ]
+    return markdown_table(["method", "R@1", "R@5", "GR@1", "DS@1"], rows, _WORDS)
 
 
 def _table42(lines: Sequence[Line]) -> str:
     rows = []
     for line in lines:
         s = line.scores
-        interval = _between(s["ds_at_1_low"], s["ds_at_1_high"])
-        ps = [_p(s["ds_at_1_p_bootstrap"]), _p(s["ds_at_1_p_null"])]
+        between = interval(s["ds_at_1_low"], s["ds_at_1_high"])
+        ps = [p_value(s["ds_at_1_p_bootstrap"]), p_value(s["ds_at_1_p_null"])]
         kind = "reranker" if line.method else "first stage"
-        rows.append([line.name, kind, _told(s["recall_at_1"]), _told(s["ds_at_1"]), interval, *ps])
-    return _markdown(["method", "type", "R@1", "DS@1", "DS@1 (95 % CI)", "p (bootstrap)", "p (exact)"], rows)
+        rows.append([line.name, kind, _told(s["recall_at_1"]), _told(s["ds_at_1"]), between, *ps])
+    return markdown_table(
+        ["method", "type", "R@1", "DS@1", "DS@1 (95 % CI)", "p (bootstrap)", "p (exact)"], rows, _WORDS
+    )
 
 
 def _table43(lines: Sequence[Line]) -> str:
@@ -106,12 +130,8 @@ def _table43(lines: Sequence[Line]) -> str:
     for line in lines:
         assert line.difference is not None
         recall, _, ds = line.difference
-        rows.append([f"{line.name} - first stage", *_difference(recall), *_difference(ds), _p(ds.p_bootstrap())])
-    return _markdown(["comparison", "ΔR@1", "95 % CI", "ΔDS@1", "95 % CI", "p (DS@1)"], rows)
-
-
-def _difference(score: Bootstrapped) -> list[str]:
-    return [f"{score.value:+z.3f}", _between(*score.interval())]
+        rows.append([f"{line.name} - first stage", *difference(recall), *difference(ds), p_value(ds.p_bootstrap())])
+    return markdown_table(["comparison", "ΔR@1", "95 % CI", "ΔDS@1", "95 % CI", "p (DS@1)"], rows, _WORDS)
 
 
 def _counts(lines: Sequence[Line]) -> str:
@@ -124,22 +144,8 @@ def _counts(lines: Sequence[Line]) -> str:
                 told = f"{n} of {counts[ROWS]} ({n / counts[ROWS]:.1%})"
             if name != ROWS:
                 rows.append([line.name, name, told])
-    return _markdown(["method", "what", "number"], rows) if rows else "Nothing."
+    return markdown_table(["method", "what", "number"], rows, _WORDS) if rows else "Nothing."
 
 
 def _told(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
-
-
-def _between(low: float, high: float) -> str:
-    return f"[{low:z.3f}, {high:z.3f}]"
-
-
-def _p(value: float) -> str:
-    return f"{value:.3f}" if value >= _SMALLEST_P else f"<{_SMALLEST_P:.3f}"
-
-
-def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    words = {"method", "model", "type", "comparison", "what", "tokens"}
-    alignment = ["left" if head in words else "right" for head in heads]
-    return str(tabulate(rows, headers=heads, tablefmt="github", disable_numparse=True, colalign=alignment))

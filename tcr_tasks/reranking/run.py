@@ -24,7 +24,7 @@ from tcr_tasks.reranking.report import report
 from tcr_tasks.reranking.scaling import scaling_figures
 from tcr_tasks.tasks import TCRTask
 
-__all__ = ["Order", "rerank"]
+__all__ = ["Order", "opened_stage", "rerank"]
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Order:
         task: with its data loaded.
         stage: a folder or file of saved predictions, or a model.
         rerankers: the methods.
-        budgets: of each method.
+        budgets: of each method; each once, the smallest first.
         out: where everything goes.
     """
 
@@ -49,6 +49,13 @@ class Order:
     budgets: Sequence[Budget]
     out: Path
     encode_kwargs: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def questions(self) -> Sequence[Any]:
+        """The task's questions."""
+        assert self.task.data is not None
+        questions: Sequence[Any] = self.task.data.side["questions"]
+        return questions
 
 
 def rerank(order: Order) -> list[Path]:
@@ -70,7 +77,7 @@ def rerank(order: Order) -> list[Path]:
         lines = [Line("", "", name, None, alone)]
         costs = _Costs(order.out / COSTS)
         for reranker in order.rerankers:
-            for budget in sorted(set(order.budgets), key=lambda b: float("inf") if b is None else b):
+            for budget in order.budgets:
                 model = AnswerabilityReranker(stage, reranker, budget)
                 scores, own = _scored(order, model)
                 found = model.searches[-1]
@@ -93,10 +100,17 @@ def rerank(order: Order) -> list[Path]:
 def _first_stage(order: Order) -> tuple[Any, dict[str, Any], QueryTable]:
     """The first stage as saved rankings, its scores, and its outcomes per query."""
     task = order.task.metadata.name
-    saved = isinstance(order.stage, Path)
-    stage = SavedRun(order.stage, task) if saved else first_stage(order.stage)
+    stage = opened_stage(order)
     scores, table = _scored(order, stage)
-    return (stage if saved else SavedRun(table.path.with_name(f"{task}{PREDICTIONS}"), task)), scores, table
+    if not isinstance(stage, SavedRun):
+        stage = SavedRun(table.path.with_name(f"{task}{PREDICTIONS}"), task)
+    return stage, scores, table
+
+
+def opened_stage(order: Order) -> Any:
+    """The first stage as something that searches."""
+    stage, task = order.stage, order.task.metadata.name
+    return SavedRun(stage, task) if isinstance(stage, Path) else first_stage(stage)
 
 
 def _scored(order: Order, model: Any) -> tuple[dict[str, Any], QueryTable]:

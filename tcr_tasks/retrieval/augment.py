@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,20 +11,18 @@ from datasets import Dataset
 from mteb.models import EncoderProtocol
 from mteb.types import PromptType
 
-from evaluators.judge import Outcome, Prompt, Request, read_prompt
-from evaluators.judge.reply import UnreadableReplyError
-from evaluators.plugin.checks import shown
+from evaluators.judge import Prompt, Reply, Request
 from evaluators.plugin.given import given_model
 from evaluators.plugin.models import recorded
 from evaluators.plugin.searching import is_searcher, searcher
+from tcr_tasks.asking import package_prompts, read_replies
 from tcr_tasks.builder.paraphrase import Asking
+from tcr_tasks.builder.tokens import default_counter
+from tcr_tasks.cutting import Cutter
 from tcr_tasks.retrieval.replies import read_description, read_table
-from tcr_tasks.retrieval.shortened import shortened
 from tcr_tasks.tasks import INSTRUCTION
 
 __all__ = ["CRAFT", "META", "QUERY_TO_TABLE", "MetaInfo", "QueryToTable", "meta_info", "query_to_table", "read_prompts"]
-
-logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 META, CRAFT, QUERY_TO_TABLE = "meta", "craft", "q2t"
@@ -33,13 +30,34 @@ FIELDS: Mapping[str, tuple[str, ...]] = {META: ("table",), CRAFT: ("table",), QU
 # What each description must say, each on a line of its own.
 PARTS: Mapping[str, tuple[str, ...]] = {META: ("Theme", "Columns", "Values"), CRAFT: ("Title", "Description")}
 FOLDER = Path(__file__).parent / "prompts"
-# About 8,000 tokens: the paper's tables have 7,000 to 8,000.
-_LONGEST_TABLE = 32_000
+# Tokens. The paper's tables have 7,000 to 8,000; an estimated count may be a fifth too high.
+_LONGEST_TABLE = 10_000
 
 
 def read_prompts() -> dict[str, Prompt]:
     """The prompts of the package."""
-    return {name: read_prompt(FOLDER / f"{name}.txt", fields) for name, fields in FIELDS.items()}
+    return package_prompts(FOLDER, FIELDS)
+
+
+def description_requests(asking: Asking, prompt: str, texts: Sequence[str]) -> Iterator[tuple[Request, tuple[str]]]:
+    """What is asked of each document, with what the language model sees of it: all, or the first rows of a long one."""
+    cutter = Cutter(default_counter())
+    for text in texts:
+        found = cutter.shown({"": text}, _LONGEST_TABLE)
+        # Of a text without rows the beginning.
+        seen = text[: len(text) * _LONGEST_TABLE // cutter.tokens(text)] if found is None else found[0].text
+        yield asking.request(prompt, table=seen), (seen,)
+
+
+def table_requests(asking: Asking, queries: Sequence[str]) -> Iterator[tuple[Request, tuple[()]]]:
+    """What is asked of each query."""
+    for text in queries:
+        yield asking.request(QUERY_TO_TABLE, question=_question(text)), ()
+
+
+def _question(query: str) -> str:
+    """The language model gets the question; the retrieval instruction is for embeddings of questions."""
+    return query.removeprefix(f"{INSTRUCTION} ")
 
 
 class _Augmented:
@@ -61,22 +79,12 @@ class _Augmented:
         return {**getattr(self._inside, "doubt_figures", {}), **self._figures}
 
     def _read(
-        self, requests: Sequence[Request], ids: Sequence[str], label: str, read: Callable[[Outcome], _T]
+        self, requests: Sequence[Request], ids: Sequence[str], label: str, read: Callable[[Reply], _T]
     ) -> dict[str, _T]:
-        """What was read from the replies, by id; the rest is logged, and counted by the caller."""
-        out: dict[str, _T] = {}
-        problems: dict[str, str] = {}
-        outcomes = self._asking.language_model.ask(requests, label=label)
-        for key, outcome in zip(ids, outcomes, strict=True):
-            try:
-                out[key] = read(outcome)
-            except UnreadableReplyError as error:
-                problems[key] = str(error)
-        if problems:
-            first = next(iter(problems.values()))
-            told = f"{len(problems)} of {len(ids)} replies give nothing usable, so these stay as they are"
-            logger.warning("%s: %s (the first: %s): %s", label, told, first, shown(list(problems)))
-        return out
+        """What was read from the replies, by id; the rest is logged, counted by the caller, and stays as it is."""
+        replies = read_replies(ids, self._asking.language_model.ask(requests, label=label), read)
+        replies.warn(label)
+        return replies.read
 
 
 class MetaInfo(_Augmented):
@@ -93,16 +101,17 @@ class MetaInfo(_Augmented):
     def index(self, corpus: Any, **kwargs: Any) -> None:
         """Ask for a description of every document, and let the model inside index both."""
         ids = list(corpus["id"])
-        cut = [shortened(text, _LONGEST_TABLE) for text in corpus["text"]]
-        requests = [self._asking.request(self._prompt, table=c.text) for c in cut]
+        asked = list(description_requests(self._asking, self._prompt, corpus["text"]))
+        requests = [request for request, _ in asked]
         parts = PARTS[self._prompt]
-        found = self._read(requests, ids, "descriptions", lambda outcome: read_description(outcome.reply, parts))
+        found = self._read(requests, ids, "descriptions", lambda reply: read_description(reply, parts))
         own = corpus["title"] if "title" in corpus.column_names else [""] * len(ids)
         titles = [" ".join(filter(None, (title, found.get(key)))) for key, title in zip(ids, own, strict=True)]
         augmented = Dataset(pa.table({"id": ids, "title": titles, "text": list(corpus["text"])}))
+        n_cut = sum(shown != (text,) for (_, shown), text in zip(asked, corpus["text"], strict=True))
         self._figures = {
             "documents_without_description_share": 1 - len(found) / max(len(ids), 1),
-            "documents_shortened_for_description_share": sum(c.left_out > 0 for c in cut) / max(len(ids), 1),
+            "documents_shortened_for_description_share": n_cut / max(len(ids), 1),
         }
         self._inside.index(augmented, **kwargs)
 
@@ -125,10 +134,9 @@ class QueryToTable(_Augmented):
     def search(self, queries: Any, **kwargs: Any) -> Any:
         """Ask for a table for every question, and let the model inside search with it."""
         ids = list(queries["id"])
-        # The language model gets the question; the retrieval instruction is for embeddings of questions.
-        asked = [text.removeprefix(f"{INSTRUCTION} ") for text in queries["text"]]
-        requests = [self._asking.request(QUERY_TO_TABLE, question=text) for text in asked]
-        found = self._read(requests, ids, "tables for questions", lambda outcome: read_table(outcome.reply))
+        asked = [_question(text) for text in queries["text"]]
+        requests = [request for request, _ in table_requests(self._asking, queries["text"])]
+        found = self._read(requests, ids, "tables for questions", read_table)
         # Stripped, as mteb hands documents to encoders.
         texts = [found.get(key, text).strip() for key, text in zip(ids, asked, strict=True)]
         self._figures = {"queries_without_table_share": 1 - len(found) / max(len(ids), 1)}

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evaluators.judge.options import add_model_options
+from evaluators.judge.options import add_dry_run_option, add_model_options
+from tcr_tasks.options import add_out_option, add_task_options, needed_out
 
 METHODS: Mapping[str, str] = {
     "single": "the model as it is, for comparison: dense, late interaction, learned sparse, BM25",
@@ -54,10 +55,9 @@ def add_retrieve_command(steps: Any) -> None:
     )
     command.add_argument("--method", required=True, choices=METHODS, help="see below")
     command.add_argument("-m", "--model", metavar="MODEL", help="a name that mteb knows, or a directory")
-    command.add_argument("-t", "--task", metavar="TASK", help="(TCRSample, or TCRBenchMixed with --data)")
-    command.add_argument("--data", metavar="DIR", help="a TCR dataset, in this project's layout or the authors'")
+    add_task_options(command)
     command.add_argument("--instruction", choices=("mteb", "prepend", "none"), default="mteb", help=INSTRUCTION_HELP)
-    command.add_argument("--out", type=Path, required=True, metavar="DIR", help="where everything goes")
+    add_out_option(command)
     command.add_argument("--batch-size", type=int, default=32, metavar="N", help="(%(default)s)")
     settings = command.add_argument_group("settings of the methods")
     settings.add_argument(
@@ -73,6 +73,7 @@ def add_retrieve_command(steps: Any) -> None:
         "--stages", nargs="+", metavar="MODEL:KEEP", help="each stage's model and how many tables of a query it keeps"
     )
     add_model_options(command.add_argument_group("language model"), "llm", "writes descriptions or tables")
+    add_dry_run_option(command)
     # A description is longer than what other commands ask for.
     command.set_defaults(func=_retrieve, llm_max_tokens=2048)
 
@@ -85,6 +86,9 @@ def _retrieve(args: argparse.Namespace) -> int:
 
     _check(args)
     task = _task(args)
+    if args.dry_run:
+        print(_planned(args, task))
+        return 0
     written: list[Path] = []
     with only_run(args.out), quiet_bars():
         for variant in _BUILD[args.method](args):
@@ -110,6 +114,9 @@ _SHOWN = ("recall_at_1", "recall_at_5", "gr_at_1", "ds_at_1")
 
 
 def _check(args: argparse.Namespace) -> None:
+    needed_out(args)
+    if args.dry_run and args.llm is None:
+        raise ValueError("--dry-run tells what asking a language model takes, and there is no --llm")
     if args.batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {args.batch_size}")
     for option, methods in OPTIONS.items():
@@ -133,17 +140,30 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _task(args: argparse.Namespace) -> Any:
-    from evaluators.plugin.registry import registered_tasks
-    from tcr_tasks.tasks import BENCHMARK_TASKS, TCRSample, TCRTask
+    from tcr_tasks.loaded import find_tcr
 
-    choices = {cls.metadata.name: cls for cls in registered_tasks() if issubclass(cls, TCRTask)}
-    name = args.task or (TCRSample if args.data is None else BENCHMARK_TASKS[0]).metadata.name
-    if name not in choices:
-        raise ValueError(f"{name!r} is no task of TCR-Bench; one of {', '.join(choices)}")
-    task = choices[name]()
-    task.data_path = args.data
+    task = find_tcr(args.data, args.task, with_diagnostics=True)
     task.instruction = args.instruction
     return task
+
+
+def _planned(args: argparse.Namespace, task: Any) -> str:
+    """What the method would ask of the task's corpus or questions."""
+    from evaluators.plugin.task import SPLIT
+    from tcr_tasks.asking import Estimate
+    from tcr_tasks.builder.tokens import default_counter
+    from tcr_tasks.cutting import Cutter
+    from tcr_tasks.retrieval.augment import CRAFT, META, description_requests, table_requests
+
+    task.load_data()
+    asking, prompts = _asking(args), {"cascade": CRAFT, "meta": META}
+    estimate = Estimate(asking.language_model, Cutter(default_counter()))
+    for splits in task.dataset.values():
+        if args.method in prompts:
+            estimate.add(description_requests(asking, prompts[args.method], splits[SPLIT]["corpus"]["text"]))
+        else:
+            estimate.add(table_requests(asking, splits[SPLIT]["queries"]["text"]))
+    return estimate.told(f"{args.method}, {task.metadata.name}")
 
 
 def _loaded(name: str, args: argparse.Namespace) -> tuple[Any, str]:

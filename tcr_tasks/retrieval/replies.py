@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from evaluators.judge import Reply
+from evaluators.judge.answers import complete_text
 from evaluators.judge.reply import UnreadableReplyError
 from tcr_tasks.retrieval.printed import read_printed
 
@@ -13,19 +14,18 @@ __all__ = ["read_description", "read_table"]
 
 # A reply is foreign text: what is far too long for its purpose is not used.
 _LONGEST_DESCRIPTION, _LONGEST_TABLE = 6_000, 12_000
-_THOUGHT_ENDS = "</think>"
 _TABLE = re.compile(
     r"^[\s*#>_]*name[\s*_]*:[ \t*_]*([^\n]*)\n+```[ \t]*(?:csv)?[ \t]*\n(.*?)\n[ \t]*```", re.I | re.M | re.S
 )
 
 
-def read_description(reply: Reply | None, parts: Sequence[str]) -> str:
+def read_description(reply: Reply, parts: Sequence[str]) -> str:
     """The lines of a reply that begin with each of the parts' names, with what follows each.
 
     Raises:
         UnreadableReplyError: if there is no complete reply, a part is missing or empty, or it is far too long.
     """
-    text = _complete(reply)
+    text = complete_text(reply)
     places = []
     for part in parts:
         found = list(re.finditer(rf"^[\s*#>_-]*{part}[\s*_]*:[ \t*_]*", text, re.IGNORECASE | re.MULTILINE))
@@ -43,13 +43,13 @@ def read_description(reply: Reply | None, parts: Sequence[str]) -> str:
     return description
 
 
-def read_table(reply: Reply | None) -> str:
+def read_table(reply: Reply) -> str:
     """The last table of a reply as a TCR table of CSV prints it: its name, the header, at least one row.
 
     Raises:
         UnreadableReplyError: if there is no complete reply, no such table, or it is far too long.
     """
-    text = _complete(reply)
+    text = complete_text(reply)
     found = list(_TABLE.finditer(text))
     if not found:
         raise UnreadableReplyError(f"the reply holds no name with a table of CSV: {text[:80]!r}")
@@ -61,12 +61,3 @@ def read_table(reply: Reply | None) -> str:
     if len(printed) > _LONGEST_TABLE:
         raise UnreadableReplyError(f"the table has {len(printed)} characters, {_LONGEST_TABLE} at most")
     return printed
-
-
-def _complete(reply: Reply | None) -> str:
-    """The reply without what a model thought before it."""
-    if reply is None:
-        raise UnreadableReplyError("the call failed")
-    if reply.finish_reason == "length":
-        raise UnreadableReplyError("the reply was cut off")
-    return reply.said().rpartition(_THOUGHT_ENDS)[2]

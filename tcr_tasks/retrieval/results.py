@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.files import write_text
+from tcr_tasks.markdown import told, unpadded_table
 
 __all__ = ["Row", "add_rows", "markdown", "read_rows", "rows_of"]
 
@@ -76,7 +77,7 @@ def rows_of(result: Any, *, model: str, kind: str, setting: str) -> list[Row]:
     out = []
     for scores in result.scores["test"]:
         subset = scores["hf_subset"]
-        told = [f"{text}: {scores[k]:.0%}" for k, text in _DOUBTS.items() if scores.get(k)]
+        doubts = [f"{text}: {scores[k]:.0%}" for k, text in _DOUBTS.items() if scores.get(k)]
         out.append(
             Row(
                 task=result.task_name + ("" if subset == "default" else f"/{subset}"),
@@ -85,7 +86,7 @@ def rows_of(result: Any, *, model: str, kind: str, setting: str) -> list[Row]:
                 kind=kind,
                 setting=setting,
                 scores={name: float(scores[name]) for name in _score_names() if _is_number(scores.get(name))},
-                notes="; ".join(told),
+                notes="; ".join(doubts),
             )
         )
     return out
@@ -171,28 +172,26 @@ def markdown(rows: Sequence[Row]) -> str:
         about = [f"data revision {revision}" for revision in dict.fromkeys(row.revision for row in own)]
         about += [f"{n:.0f} queries"] if n else []
         about += [f"DS@1 by chance {chance:.3f}"] if chance is not None else []
-        out += ["", f"## {task}", "", "; ".join(about) + ".", "", *_grid(own, plain)]
+        out += ["", f"## {task}", "", "; ".join(about) + ".", "", _grid(own, plain)]
         augmented = [row for row in own if AUGMENTED in row.kind]
         if augmented:
-            out += ["", "### Augmentation (Table 10)", "", _ABOUT_HITS, ""]
-            out += _grid(augmented, {**recalls, **hits, **groups, "DS@1": "ds_at_1"})
+            columns = {**recalls, **hits, **groups, "DS@1": "ds_at_1"}
+            out += ["", "### Augmentation (Table 10)", "", _ABOUT_HITS, "", _grid(augmented, columns)]
     return "\n".join(out) + "\n"
 
 
-def _grid(rows: Sequence[Row], columns: Mapping[str, str]) -> list[str]:
+def _grid(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
     lines = [
         [row.model, row.kind, row.setting, *(_told(row.scores, name) for name in columns.values()), row.notes]
         for row in rows
     ]
     heads = ["Model", "Type", "Setting", *columns, "Notes"]
     shown = [at for at in range(len(heads)) if any(line[at] for line in lines)]
-    cells = [[line[at].replace("|", "\\|") for at in shown] for line in (heads, *lines)]
-    made = ["| " + " | ".join(line) + " |" for line in cells]
-    return [made[0], "|" + " --- |" * len(shown), *made[1:]]
+    cells = [[line[at] for at in shown] for line in (heads, *lines)]
+    return unpadded_table(cells[0], cells[1:])
 
 
 def _told(scores: Mapping[str, float], name: str) -> str:
     if name not in scores:
         return ""
-    ends = (scores.get(f"{name}_low"), scores.get(f"{name}_high"))
-    return f"{scores[name]:.3f}" + (f" [{ends[0]:.2f}, {ends[1]:.2f}]" if None not in ends else "")
+    return told(scores[name], scores.get(f"{name}_low"), scores.get(f"{name}_high"))

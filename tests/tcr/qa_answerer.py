@@ -38,6 +38,7 @@ class Answerer:
         self.counterparts = base.main.counterparts
         self.conditions = conditions or {}
         self.seen: list[list[str]] = []
+        self._answers: dict[tuple[str, str, int], list[Any]] = {}
 
     def __call__(self, messages: Messages) -> str:
         found = _PROMPT.search(messages[-1]["content"])
@@ -45,7 +46,7 @@ class Answerer:
         question = self.questions[found[2]]
         shown = [self.table(block) for block in _HEAD.split(found[1])[1:]]
         self.seen.append([key for key, _ in shown])
-        values = [value for key, rows in shown for value in self.answer(question, key, rows)]
+        values = [value for place in shown for value in self._known(question, *place)]
         return f"I looked at {len(shown)} tables.\nAnswer: {json.dumps(values)}"
 
     def table(self, block: str) -> tuple[str, int]:
@@ -58,11 +59,18 @@ class Answerer:
         if key is None:
             (key,) = [
                 key
-                for key, table in self.tables.items()
-                if table.table.name == name and table.text(frame=table.frame.iloc[:rows]).strip("\n") == text
+                for whole, key in self.whole.items()
+                if whole.startswith(text.removesuffix("\n </tbody>\n</table>")) and self.tables[key].table.name == name
             ]
         assert tuple(notes.split("\n")[1:]) == self.tables[key].table.notes
         return key, rows
+
+    def _known(self, question: BaseQuestion, key: str, rows: int) -> list[Any]:
+        """The answer, found once: settings show the same tables again."""
+        place = question.text, key, rows
+        if place not in self._answers:
+            self._answers[place] = self.answer(question, key, rows)
+        return self._answers[place]
 
     def answer(self, question: BaseQuestion, key: str, rows: int) -> list[Any]:
         table = self.tables[key]

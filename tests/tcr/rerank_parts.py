@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from mteb.models import ModelMeta
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "judge"))
-
 from language_model_replies import Messages
+from mteb.models import ModelMeta
 
 from evaluators.judge import Endpoint, LanguageModel, Sampling, Store
 from tcr_tasks.builder.kinds import name_words
 from tcr_tasks.reranking.asking import Asking
 from tcr_tasks.reranking.pool import Context, Pool
 from tcr_tasks.sample_sources import SOURCES
-from tcr_tasks.tasks import SAMPLE
+from tcr_tasks.tasks import SAMPLE, TCRTask
 
 NOWHERE = Context(None, "test", "default", {})
 
@@ -77,6 +74,17 @@ class TruthfulCrossEncoder:
         pairs = list(zip(*sides, strict=True))
         self.pairs += pairs
         return [float(self.answers.get(question) == table) for question, table in pairs]
+
+
+def shuffled_run(task: TCRTask, seed: int = 0) -> dict[str, dict[str, float]]:
+    """Every table for every question, in a random order in which the group tends to stand above the others."""
+    assert task.data is not None
+    out = {}
+    for question in task.data.side["questions"]:
+        rng = random.Random(f"{seed}:{question.id}")
+        chance = {table: rng.random() + (0.5 if table in question.group else 0) for table in task.data.side["tables"]}
+        out[question.id] = chance
+    return out
 
 
 # --- the translator ----------------------------------------------------------------------------------------------

@@ -1,65 +1,98 @@
-"""Tables cut by rows to fit into a prompt."""
+"""Printed tables cut by rows to fit into a prompt."""
 
 from __future__ import annotations
 
+import random
+from functools import cache
+
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcr_tasks.builder.tokens import OfflineCounter
-from tcr_tasks.cutting import Cutter, shares
-from tcr_tasks.serialize import TableFormat
-from tcr_tasks.tables import Table
+from tcr_tasks.cutting import Cutter, split_rows
+from tcr_tasks.serialize import TableFormat, serialize
 
-COUNT = OfflineCounter().count
-
-
-def cutter(fmt: TableFormat, *rows: int) -> tuple[Cutter, dict[str, Table]]:
-    made = [
-        Table("d", f"t_T{n}", "t", fmt, "\n".join(["id,note", *(f'{i},"a, {i}{n}"' for i in range(size))]) + "\n")
-        for n, size in enumerate(rows)
-    ]
-    tables = {table.id: table for table in made}
-    return Cutter(tables, {key: table.text() for key, table in tables.items()}, None, OfflineCounter()), tables
+COUNTER = OfflineCounter()
+FORMATS = list(TableFormat)[:4]
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=6), st.integers(-5, 120))
-def test_shares(lengths: list[int], budget: int) -> None:
-    given_shares = shares(lengths, budget)
-    assert sum(given_shares) <= max(budget, 0)
-    assert all(0 <= share <= length for share, length in zip(given_shares, lengths, strict=True))
-    short = [share for share, length in zip(given_shares, lengths, strict=True) if share < length]
-    if short:
-        # What is not given would not make one more for each; none gets less than another but for 1, or its need.
-        assert max(budget, 0) - sum(given_shares) < len(short)
-        assert max(short) - min(short) <= 1 and min(short) >= max(given_shares) - 1
+@cache
+def printed(rows: int, fmt: TableFormat, *, plain: bool = False) -> str:
+    """A table; unless plain with cells of which each format prints something awkward."""
+    rng = random.Random(rows)
+    cells = [f"a, {n}" if plain else f'row {n}, "x"\n{n}' for n in range(rows)]
+    numbers = list(range(rows)) if plain else [rng.random() for _ in range(rows)]
+    return serialize("some table", pd.DataFrame({"name": cells, "n": numbers}), fmt)
 
 
-@pytest.mark.parametrize("fmt", [TableFormat.CSV, TableFormat.HTML, TableFormat.MARKDOWN])
+@pytest.mark.parametrize("rows", [0, 1, 7])
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_parts_make_the_table(fmt: TableFormat, rows: int) -> None:
+    parts = split_rows(printed(rows, fmt))
+    assert parts.text() == printed(rows, fmt)
+    if fmt in (TableFormat.CSV, TableFormat.HTML):  # the others print a cell's line end as it is
+        assert len(parts.rows) == rows
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=4), st.integers(0, 900))
+def test_tables_are_cut_to_what_is_allowed(sizes: list[int], budget: int) -> None:
+    """Each is whole or has a number of rows with which one more would be beyond the length that all may have."""
+    tables = {str(n): printed(rows, FORMATS[n % 4]) for n, rows in enumerate(sizes)}
+    wholes = {key: split_rows(text) for key, text in tables.items()}
+    shown = Cutter(COUNTER).shown(tables, budget)
+    heads = [COUNTER.count(parts.head) + COUNTER.count(parts.tail) for parts in wholes.values()]
+    if shown is None:
+        assert sum(heads) > budget
+        return
+    assert [table.id for table in shown] == list(tables)
+    lengths = [COUNTER.count(table.text) for table in shown]
+    assert sum(lengths) <= budget
+    for table in shown:
+        parts = wholes[table.id]
+        assert table.text == parts.text(table.kept) and table.rows == len(parts.rows)
+        assert table.is_cut == (table.kept < table.rows)
+
+    # Counted part by part, as joined parts may have a few tokens less.
+    def sizes_of(key: str) -> list[int]:
+        parts = wholes[key]
+        return [sum(map(COUNTER.count, [parts.head, *parts.rows[:n], parts.tail])) for n in range(len(parts.rows) + 1)]
+
+    cut = [table for table in shown if table.is_cut]
+    if cut:
+        next_length = min(sizes_of(table.id)[table.kept + 1] for table in cut)
+        assert all(sizes_of(table.id)[table.kept] < next_length or not table.kept for table in shown)
+        fitting = ([size for size in sizes_of(key) if size <= next_length] for key in tables)
+        assert sum(max(found, default=head) for found, head in zip(fitting, heads, strict=True)) > budget
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
 def test_the_header_and_the_first_rows_stay(fmt: TableFormat) -> None:
-    cut, tables = cutter(fmt, 3, 60, 40)
-    keys = list(tables)
-    whole = [COUNT(tables[key].text()) for key in keys]
-    assert cut.shown(keys) == cut.shown(keys, sum(whole))
-    shown = cut.shown(keys, sum(whole) // 2)
-    assert [table.id for table in shown] == keys
-    assert sum(COUNT(table.text) for table in shown) <= sum(whole) // 2
-    assert [table.is_cut for table in shown] == [False, True, True]
+    tables = {str(rows): printed(rows, fmt, plain=True) for rows in (3, 60, 40)}
+    cutter = Cutter(COUNTER)
+    whole = sum(map(COUNTER.count, tables.values()))
+    all_of_them = cutter.shown(tables)
+    assert all_of_them == cutter.shown(tables, whole)
+    assert all_of_them is not None and [table.text for table in all_of_them] == list(tables.values())
+    shown = cutter.shown(tables, whole // 2)
+    assert shown is not None and [table.is_cut for table in shown] == [False, True, True]
     for table in shown[1:]:
-        full = tables[table.id].frame()
-        assert (table.rows, 0 < table.kept < table.rows) == (len(full), True)
-        # As if the table had these rows only, and nearly as many as fit.
-        lines = str(tables[table.id].csv).splitlines(keepends=True)[: table.kept + 1]
-        assert table.text == Table("d", "x", "t", fmt, "".join(lines)).text()
-        row = (COUNT(tables[table.id].text()) - COUNT(table.text)) / (table.rows - table.kept)
-        assert COUNT(table.text) + 3 * row > shares(whole, sum(whole) // 2)[keys.index(table.id)]
+        assert 10 < table.kept < table.rows
+        # As if the table had these rows only, but that Markdown's columns keep their width; the first sentence is the
+        # header of a table in sentences.
+        rows = table.kept + (fmt is TableFormat.TSEN)
+        assert " ".join(table.text.split()) == " ".join(printed(rows, fmt, plain=True).split())
 
 
-def test_a_header_that_does_not_fit_is_named() -> None:
-    cut, tables = cutter(TableFormat.CSV, 5)
-    bare = COUNT(Table("d", "x", "t", TableFormat.CSV, "id,note\n").text())
-    (shown,) = cut.shown(list(tables), bare)
-    assert shown.kept == 0 and "id,note" in shown.text
-    with pytest.raises(ValueError, match=r"table 'd::t_T0': its header alone has \d+ tokens, and \d+ are left"):
-        cut.shown(list(tables), bare - 1)
+def test_the_longest_table_is_cut_first() -> None:
+    tables = {"short": "a:\nx\n1\n2\n", "long": "b:\nx\n" + "".join(f"{n}\n" for n in range(1000, 1400))}
+    cutter = Cutter(COUNTER)
+    shown = cutter.shown(tables, 200)
+    assert shown is not None and shown[0].text == tables["short"]
+    assert [(table.rows, table.is_cut) for table in shown] == [(2, False), (400, True)] and 0 < shown[1].kept < 100
+    heads = sum(map(cutter.header_tokens, tables.values()))
+    least = cutter.shown(tables, heads)
+    assert least is not None and [table.text for table in least] == ["a:\nx\n", "b:\nx\n"]
+    assert cutter.shown(tables, heads - 1) is None and cutter.shown(tables, -5) is None

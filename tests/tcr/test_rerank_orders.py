@@ -6,7 +6,6 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,108 +19,19 @@ from language_model_server import LanguageModelServer
 
 from evaluators.judge import EndpointError
 from evaluators.judge.reply import Reply, UnreadableReplyError
-from tcr_tasks.builder.tokens import OfflineCounter
-from tcr_tasks.reranking.execution import Execution
-from tcr_tasks.reranking.fitting import fit, split_rows
 from tcr_tasks.reranking.listwise import Listwise, completed, read_ranking
-from tcr_tasks.reranking.pair_scores import Pair, PairScores
 from tcr_tasks.reranking.pointwise import Pointwise
-from tcr_tasks.reranking.pool import ANSWERED, LACKS, ROWS, by_score, first, read_budget
-from tcr_tasks.reranking.translation import Named, Sheet, Translation, read_translation
-from tcr_tasks.serialize import TableFormat, serialize
-from tcr_tasks.tables import Table
+from tcr_tasks.reranking.pool import ROWS, first
 
 TABLES = [f"table {n}" for n in range(12)]
 ORDER = st.permutations(TABLES)
-COUNTER = OfflineCounter()
 
 
 def reply(text: str, finish_reason: str = "stop") -> Reply:
     return Reply(text, finish_reason, 0, 0)
 
 
-# --- one scoring, many budgets -----------------------------------------------------------------------------------
-
-
-def naive(candidates: Sequence[str], score: dict[str, float]) -> list[str]:
-    """The next table is the best of those that are left, and of equal ones the first stage's first."""
-    left, out = list(candidates), []
-    while left:
-        best = left[0]
-        for table in left:
-            if score[table] > score[best]:
-                best = table
-        left.remove(best)
-        out.append(best)
-    return out
-
-
-@settings(max_examples=60, deadline=None)
-@given(ORDER, st.lists(st.integers(0, 4), min_size=12, max_size=12), st.lists(st.integers(1, 14), max_size=4))
-def test_budgets_from_one_scoring_are_those_of_separate_ones(
-    ranking: list[str], values: list[int], budgets: list[int]
-) -> None:
-    score = dict(zip(TABLES, map(float, values), strict=True))
-    asked: list[Pair] = []
-
-    def scored(pairs: Sequence[Pair]) -> list[float]:
-        asked.extend(pairs)
-        return [score[pair.table] for pair in pairs]
-
-    kept = PairScores(None, "m")
-    for budget in budgets:
-        found, _ = kept.scores([Pair("q", table) for table in ranking[:budget]], scored)
-        order = by_score(ranking[:budget], {pair.table: value for pair, value in found.items()})
-        assert order == naive(ranking[:budget], score)
-    assert len(asked) == len(set(asked)) == min(max(budgets, default=0), 12)
-
-
-def test_scores_are_kept_in_a_file_of_one_model(tmp_path: Path) -> None:
-    path = tmp_path / "scores.sqlite"
-    pairs = [Pair("q", table) for table in TABLES]
-    assert PairScores(path, "m").scores(pairs[:5], lambda some: [float(len(some))] * len(some))[1] == 5
-    found, made = PairScores(path, "m").scores(pairs, lambda some: [0.0] * len(some))
-    assert made == 7 and [found[pair] for pair in pairs] == [5.0] * 5 + [0.0] * 7
-    with pytest.raises(ValueError, match="holds scores of m, not of other"):
-        PairScores(path, "other")
-    with pytest.raises(ValueError, match="2 scores for 1 pairs"):
-        PairScores(path, "m").scores([Pair("new", "t")], lambda some: [1.0, 2.0])
-    with pytest.raises(ValueError, match="not finite for a table and the question 'new'"):
-        PairScores(path, "m").scores([Pair("new", "t")], lambda some: [float("nan")])
-    (tmp_path / "other.sqlite").write_text("no database, but long enough to look like one" * 20)
-    with pytest.raises(ValueError, match="holds no scores"):
-        PairScores(tmp_path / "other.sqlite", "m")
-
-
-def test_a_killed_scoring_goes_on(tmp_path: Path) -> None:
-    path, pairs = tmp_path / "scores.sqlite", [Pair("q", str(n)) for n in range(300)]
-    calls: list[int] = []
-
-    def killed(some: Sequence[Pair]) -> list[float]:
-        calls.append(len(some))
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return [1.0] * len(some)
-
-    with pytest.raises(KeyboardInterrupt):
-        PairScores(path, "m").scores(pairs, killed)
-    assert PairScores(path, "m").scores(pairs, lambda some: [1.0] * len(some))[1] == 300 - 256
-
-
-@pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "ten", "None", "²"])
-def test_budgets_that_are_none(text: str) -> None:
-    with pytest.raises(ValueError, match="a budget is"):
-        read_budget(text)
-
-
-@settings(max_examples=30, deadline=None)
-@given(ORDER, st.sets(st.sampled_from(TABLES)))
-def test_yes_before_no_each_in_first_stage_order(ranking: list[str], yes: set[str]) -> None:
-    order = first(ranking, yes)
-    assert order == [t for t in ranking if t in yes] + [t for t in ranking if t not in yes]
-
-
-# --- listwise ----------------------------------------------------------------------------------------------------
+# --- listwise --------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=60, deadline=None)
@@ -195,18 +105,6 @@ def by_number(messages: Messages) -> str:
     return listed(sorted(tables, key=lambda one: -int(tables[one].split()[1])))
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[LanguageModelServer]:
-    with LanguageModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: LanguageModelServer) -> Iterator[LanguageModelServer]:
-    yield running
-    running.faults = lambda number, body: None
-
-
 @pytest.mark.parametrize("protocol", ["shuffled", "paper"])
 def test_the_order_is_the_models(server: LanguageModelServer, tmp_path: Path, protocol: str) -> None:
     prompts: list[list[str]] = []
@@ -258,12 +156,12 @@ def test_missing_invented_and_unreadable_are_counted(
         "q2": CANDIDATES["q2"],
         "q3": CANDIDATES["q3"],
     }
-    assert "2 replies cannot be used; the first one, query 'q2': the reply holds no JSON object" in caplog.text
+    assert "2 of 3 replies cannot be used; the first one, 'q2': the reply holds no JSON object" in caplog.text
     wrong = {"missing ids": 3, "invented ids": 1, "repeated ids": 1, "unreadable replies": 2}
     assert found.counts == {ROWS: 15, **wrong}
 
 
-# --- pointwise ---------------------------------------------------------------------------------------------------
+# --- pointwise -------------------------------------------------------------------------------------------------------
 
 
 def even(messages: Messages) -> str:
@@ -341,55 +239,7 @@ def test_a_server_that_answers_nothing_ends_the_run(server: LanguageModelServer,
         Pointwise(asking(server.url, tmp_path / "s.sqlite")).rerank(pool({"q": TABLES}), NOWHERE)
 
 
-# --- tables that do not fit --------------------------------------------------------------------------------------
-
-
-def table_texts(seed: int, rows: int) -> dict[TableFormat, str]:
-    import pandas as pd
-
-    rng = random.Random(seed)
-    frame = pd.DataFrame(
-        {"name": [f'row {n}, "x"\n{n}' for n in range(rows)], "n": [rng.random() for _ in range(rows)]}
-    )
-    return {fmt: serialize("some table", frame, fmt) for fmt in list(TableFormat)[:4]}
-
-
-@pytest.mark.parametrize("rows", [0, 1, 7])
-def test_parts_make_the_table(rows: int) -> None:
-    for fmt, text in table_texts(1, rows).items():
-        parts = split_rows(text)
-        assert parts.text() == text
-        if fmt in (TableFormat.CSV, TableFormat.HTML):  # the others print a cell's line end as it is
-            assert len(parts.rows) == rows
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.integers(0, 12), min_size=1, max_size=4), st.integers(0, 900))
-def test_tables_are_cut_to_what_is_allowed(sizes: list[int], allowed: int) -> None:
-    texts = [list(table_texts(n, rows).values())[n % 4] for n, rows in enumerate(sizes)]
-    fitted = fit(texts, allowed, COUNTER)
-    heads = sum(COUNTER.count(split_rows(text).head) + COUNTER.count(split_rows(text).tail) for text in texts)
-    if fitted is None:
-        assert heads > allowed
-        return
-    # Parts are counted by themselves; joined they may have a few tokens less or more.
-    assert sum(map(COUNTER.count, fitted.texts)) <= allowed + 2 * len(texts)
-    assert fitted.rows == sum(len(split_rows(text).rows) for text in texts)
-    wholes = [split_rows(text) for text in texts]
-    kept = [
-        next(n for n in range(len(whole.rows), -1, -1) if whole.text(n) == text)
-        for whole, text in zip(wholes, fitted.texts, strict=True)
-    ]
-    assert fitted.rows_cut == fitted.rows - sum(kept)
-    assert fitted.tables_cut == sum(n < len(whole.rows) for n, whole in zip(kept, wholes, strict=True))
-
-
-def test_the_longest_table_is_cut_first() -> None:
-    short, long = "a:\nx\n1\n2\n", "b:\nx\n" + "".join(f"{n}\n" for n in range(1000, 1400))
-    fitted = fit([short, long], 200, COUNTER)
-    assert fitted is not None and fitted.texts[0] == short
-    assert 300 < fitted.rows_cut < 400 and fitted.tables_cut == 1 and fitted.rows == 402
-    assert fit([short, long], 3, COUNTER) is None
+# --- tables that do not fit ------------------------------------------------------------------------------------------
 
 
 def test_what_is_beyond_the_window_is_counted(server: LanguageModelServer, tmp_path: Path) -> None:
@@ -403,90 +253,3 @@ def test_what_is_beyond_the_window_is_counted(server: LanguageModelServer, tmp_p
     tiny = Listwise(asking(server.url, tmp_path / "s.sqlite", context_tokens=600))
     left = tiny.rerank(pool({"q": TABLES[:4]}, documents), NOWHERE)
     assert left.orders["q"] == TABLES[:4] and left.counts == {"prompts beyond the context window": 1}
-
-
-# --- queries over many tables ------------------------------------------------------------------------------------
-
-
-def table(path: str, csv: str) -> Table:
-    return Table("db", path, path, TableFormat.CSV, csv)
-
-
-QUERY = Translation(
-    {"a": Named("text", ("Town", "city")), "b": Named("number", ("staff (x 10)", "staff"))},
-    "SELECT a FROM t WHERE b = 12",
-)
-
-
-@pytest.mark.parametrize(
-    ("csv", "answers"),
-    [
-        ("city,staff\nRome,12\n", "answered"),
-        ("TOWN,Staff (x 10)\nRome,120\n", "answered"),
-        ("town,staff\nRome,XII\n", "answered"),
-        ("town,staff\n,12\n", "no answer"),
-        ("town,staff (x 10)\nRome,12\n", "no answer"),
-        ("town,people\nRome,12\n", "lacks a column"),
-        ("other,people\nRome,12\n", "lacks a column"),
-        ("town,town,staff\nRome,Rome,12\n", "lacks a column"),
-        ("town,staff\n", "no answer"),
-    ],
-)
-def test_one_query_on_tables_with_other_headers(csv: str, answers: str) -> None:
-    assert QUERY.run(Sheet(table("t", csv))) == answers
-
-
-@pytest.mark.parametrize(
-    ("found", "why"),
-    [
-        ({"sql": "SELECT a FROM t"}, "no columns"),
-        ({"columns": {}, "sql": "SELECT a FROM t"}, "no columns"),
-        ({"columns": {"a": {"kind": "text", "headers": ["x"]}}, "sql": " "}, "no text"),
-        ({"columns": {"a": {"kind": "text", "headers": ["x"]}}, "sql": ["SELECT"]}, "no text"),
-        ({"columns": {"a b": {"kind": "text", "headers": ["x"]}}, "sql": "S"}, "another form"),
-        ({"columns": {"a`); DROP": {"kind": "text", "headers": ["x"]}}, "sql": "S"}, "another form"),
-        ({"columns": {"a": ["x"]}, "sql": "S"}, "another form"),
-        ({"columns": {"a": {"kind": "money", "headers": ["x"]}}, "sql": "S"}, "no known kind"),
-        ({"columns": {"a": {"kind": ["text"], "headers": ["x"]}}, "sql": "S"}, "no known kind"),
-        ({"columns": {"a": {"kind": "text", "headers": "x"}}, "sql": "S"}, "no list of headers"),
-        ({"columns": {"a": {"kind": "text", "headers": [1]}}, "sql": "S"}, "no list of headers"),
-        ({"columns": {c: {"kind": "text", "headers": []} for c in ("a", "A")}, "sql": "S"}, "twice"),
-        ({"columns": {f"c{n}": {"kind": "text", "headers": []} for n in range(21)}, "sql": "S"}, "more than 20"),
-    ],
-)
-def test_translations_that_cannot_be_read(found: dict[str, object], why: str) -> None:
-    with pytest.raises(UnreadableReplyError, match=why):
-        read_translation(reply(json.dumps(found)))
-
-
-def test_execution_counts_what_does_not_run(server: LanguageModelServer, tmp_path: Path) -> None:
-    tables = {"t1": table("t1", "a,b\n1,2\n"), "t2": table("t2", "a\n1\n"), "t3": table("t3", "a,b\n2,2\n")}
-    column = {"kind": "number", "headers": ["a"]}
-    said = {
-        "q1": {"columns": {"a": column, "b": {**column, "headers": ["b"]}}, "sql": "SELECT b FROM t WHERE a = 2"},
-        "q2": {"columns": {"a": column}, "sql": "ATTACH 'x' AS y"},
-        "q3": {"columns": {"a": column}, "sql": "SELECT a FROM"},
-        "q4": "no",
-        "q5": {"columns": {"a": column}, "sql": "SELECT a FROM t WHERE a = 5"},
-    }
-
-    def scorer(messages: Messages) -> str:
-        found = re.search(r"question (q\d)", str(messages[-1]["content"]))
-        assert found is not None
-        return json.dumps(said[found[1]])
-
-    server.scorer = scorer
-    way = Execution(asking(server.url, tmp_path / "s.sqlite"), tables)
-    found = way.rerank(pool({q: ["t1", "t2", "t3"] for q in said}), NOWHERE)
-    assert found.orders == {q: ["t3", "t1", "t2"] if q == "q1" else ["t1", "t2", "t3"] for q in said}
-    assert found.counts == {
-        ANSWERED: 1,
-        LACKS: 1,
-        "tables on which the query was refused": 3,
-        "tables on which the query failed": 3,
-        "unreadable replies": 1,
-        "questions without an answering table": 3,
-    }
-    assert found.usage.calls == 5
-    with pytest.raises(ValueError, match=r"query 'q': AAR-Exec has no cells of 't9'"):
-        way.rerank(pool({"q": ["t1", "t9"]}), NOWHERE)

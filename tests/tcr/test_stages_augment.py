@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import mteb
 import pytest
-from retrieval_tables import CSV, QUESTIONS, WordEncoder, run_of, small_task, write_small
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "judge"))
-
 from language_model_faults import in_turn
 from language_model_replies import Messages
 from language_model_server import LanguageModelServer
+from retrieval_tables import CSV, QUESTIONS, WordEncoder, run_of, small_task, write_small
 
 from evaluators.judge import Endpoint, LanguageModel, Reply, Sampling
 from evaluators.judge.reply import UnreadableReplyError
 from evaluators.plugin.models import BM25
 from tcr_tasks.builder.paraphrase import Asking
-from tcr_tasks.retrieval.augment import CRAFT, META, meta_info, query_to_table, read_prompts
+from tcr_tasks.retrieval.augment import CRAFT, META, description_requests, meta_info, query_to_table, read_prompts
 from tcr_tasks.retrieval.cascade import cascade
 from tcr_tasks.retrieval.multivector import multi_vector
 from tcr_tasks.retrieval.printed import read_printed
 from tcr_tasks.retrieval.replies import read_description, read_table
-from tcr_tasks.retrieval.shortened import shortened
+
+pytestmark = pytest.mark.usefixtures("quick_runs")
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +76,7 @@ def test_descriptions_are_read_before_the_tables(
     assert described == {"Theme: about city Columns: some ", "Theme: about owl: Columns: some "}
     assert all("Values: few, 3 rows " in t for t in texts if t not in html)
     assert scores["test"][0]["documents_without_description_share"] == pytest.approx(2 / 6)
-    assert "2 of 6 replies give nothing usable" in caplog.text and "no line 'Columns:'" in caplog.text
+    assert "2 of 6 replies cannot be used" in caplog.text and "no line 'Columns:'" in caplog.text
     run_of(meta_info(WordEncoder(), asking(server)), small_task(small))
     assert len(server.counts.requests) == 6, "a second run finds all replies in the store"
 
@@ -157,7 +154,6 @@ def reply(text: str, finish: str = "stop") -> Reply:
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        (None, "the call failed"),
         (reply(""), "empty"),
         (reply("Title: a\nDescription: b", "length"), "cut off"),
         (reply("Title: a"), "no line 'Description:'"),
@@ -166,7 +162,7 @@ def reply(text: str, finish: str = "stop") -> Reply:
         (reply("Title: a\nDescription: b</think>no"), "no line 'Title:'"),
     ],
 )
-def test_unusable_descriptions(given: Reply | None, error: str) -> None:
+def test_unusable_descriptions(given: Reply, error: str) -> None:
     with pytest.raises(UnreadableReplyError, match=error):
         read_description(given, ("Title", "Description"))
 
@@ -190,16 +186,20 @@ def test_the_last_table_counts() -> None:
     assert read_table(reply(text)) == "second one:\nb,c\n2,3\n\n\n"
 
 
-def test_long_tables_are_cut_by_rows_with_their_header() -> None:
-    text = "n:\na,b\n" + "".join(f'{i},"x, y"\n' for i in range(100)) + "\n\n"
-    assert shortened(text, 10_000) == (text, 0)
-    cut = shortened(text, 100)
-    assert len(cut.text) <= 100
-    table = read_printed(cut.text + "\n\n")
-    assert table is not None and table.header == ("a", "b") and table.rows[0] == ("0", "x, y")
-    assert cut.left_out == pytest.approx(1 - len(table.rows) / 100)
-    prose = shortened("x" * 400, 100)
-    assert (len(prose.text), prose.left_out) == (100, 0.75)
+def test_of_long_documents_the_beginning_is_shown(
+    server: LanguageModelServer, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, prose = "n:\na,b\n" + "".join(f'{i},"x, y"\n' for i in range(100)) + "\n\n", "word " * 400
+    monkeypatch.setattr("tcr_tasks.retrieval.augment._LONGEST_TABLE", 200)
+    (_, (short,)), (_, (cut,)), (request, (begun,)) = description_requests(asking(server), META, ["x", table, prose])
+    assert short == "x"
+    read = read_printed(cut)
+    assert read is not None and read.header == ("a", "b") and read.rows[0] == ("0", "x, y") and 5 < len(read.rows) < 100
+    assert len(begun) == 1000 and request.messages[-1]["content"].count("word") == 200
+    model = meta_info(WordEncoder(), asking(server))
+    monkeypatch.setattr("tcr_tasks.retrieval.augment._LONGEST_TABLE", 30)
+    run_of(model, small_task(small))
+    assert 0 < model.doubt_figures["documents_shortened_for_description_share"] < 1
 
 
 def test_prompts_have_their_fields() -> None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
-from retrieval_tables import write_small
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "judge"))
-
 from language_model_server import LanguageModelServer
+from retrieval_tables import write_small
 
 import tcr_tasks
 from evaluators.plugin.models import BM25
@@ -21,6 +17,8 @@ from tcr_tasks.retrieval.command import METHODS, add_retrieve_command
 from tcr_tasks.retrieval.results import Row, add_rows, markdown, read_rows
 
 assert tcr_tasks.BENCHMARK_TASKS  # the import registers the tasks
+
+pytestmark = pytest.mark.usefixtures("quick_runs")
 
 
 def command(*arguments: str | Path) -> int:
@@ -102,6 +100,28 @@ def test_augmentation_reports_hits_beside_group_recall(
         assert {"group_hit_at_3", "gr_at_3", "recall_at_1_low"} <= set(csv.DictReader(file).fieldnames or ())
 
 
+def test_a_dry_run_tells_what_a_run_would_ask(
+    dense: Path, small: Path, server: LanguageModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = server.counts.as_dict()["requests"]
+    llm = ("--llm", "m", "--llm-base-url", server.url, "--llm-price", "1,2", "--data", small, "--dry-run")
+    asked = {
+        ("meta", "-m", dense): "meta, TCRBenchMixed: 6 different requests, 0 already stored, 6 calls",
+        ("cascade", "--stages", f"{BM25}:4", f"{dense}:2"): "cascade, TCRBenchMixed: 6 different requests, 0 already",
+        ("q2t", "-m", BM25): "q2t, TCRBenchMixed: 2 different requests, 0 already stored, 2 calls",
+    }
+    for arguments, expected in asked.items():
+        assert command("--method", *arguments, *llm) == 0
+        told = capsys.readouterr().out.splitlines()
+        assert told[0].startswith(expected) and "; cost " in told[0]
+        tokens = int(told[1].removeprefix("tables in the calls to make: ").split()[0])
+        assert (tokens == 0) == (arguments[0] == "q2t")
+    assert server.counts.as_dict()["requests"] == before
+    for wrong, error in ((("--dry-run",), "there is no --llm"), ((), "with --out")):
+        with pytest.raises(ValueError, match=error):
+            command("--method", "single", "-m", BM25, *wrong)
+
+
 def test_the_table_by_hand(tmp_path: Path) -> None:
     scores = {"recall_at_1": 0.25, "recall_at_1_low": 0.1, "recall_at_1_high": 0.4, "gr_at_1": 0.5, "n_queries": 4.0}
     row = Row("T", "r", "m|x", "dense", "", scores, "tied: 3%")
@@ -130,7 +150,10 @@ def test_the_table_by_hand(tmp_path: Path) -> None:
         (("--method", "single", "-m", BM25, "--dense-weight", "0"), "--dense-weight concerns --method hybrid only"),
         (("--method", "hybrid", "-m", BM25, "--grid", "--dense-weight", "1"), "takes no --dense-weight"),
         (("--method", "single", "-m", BM25, "--batch-size", "0"), "at least 1, got 0"),
-        (("--method", "single", "-m", BM25, "-t", "FollowIRSample"), "no task of TCR-Bench; one of TCRBenchMixed"),
+        (
+            ("--method", "single", "-m", BM25, "-t", "FollowIRSample"),
+            "no TCR task 'FollowIRSample'; one of TCRBenchMixed",
+        ),
         (("--method", "rows", "-m", BM25), "need an encoder with dense embeddings"),
         (("--method", "dtr", "-m", "nowhere"), "holds no TAPAS model"),
     ],

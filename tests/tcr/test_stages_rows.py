@@ -28,6 +28,8 @@ from tcr_tasks.retrieval.segments import reduction, segment_scores
 from tcr_tasks.serialize import TableFormat, read_table, read_text_table, serialize
 from tcr_tasks.tables import Table, corpus_id
 
+pytestmark = pytest.mark.usefixtures("quick_runs")
+
 MIXED = (TableFormat.CSV, TableFormat.HTML, TableFormat.MARKDOWN)
 
 
@@ -102,10 +104,11 @@ def test_awkward_cells_by_hand() -> None:
     assert found.rows == (("x", "1.5", "a b"), ("p", "q", "nan|R&D <b>"), ('"', "3", "\\|"))
 
 
-CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=6)
+# What one of the formats marks, escapes or squeezes, and letters of several planes.
+CELLS = st.text("ab1 |\\,\"'\n-:.<>&;\té—語😀", max_size=6)
 
 
-@settings(max_examples=50)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 3).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=4)))
 def test_safe_markdown_and_csv_are_exact(grid: list[list[str]]) -> None:
     frame = pd.DataFrame(grid[1:], columns=pd.Index(grid[0], dtype=object), dtype=object)
