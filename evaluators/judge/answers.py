@@ -14,7 +14,7 @@ _VERDICT = re.compile(
     r"^[\s*#>_]*(?:answer[\s*_]*:[\s*_\"']*)(yes|no)\b(?!\s*(?:/|or\b))", re.IGNORECASE | re.MULTILINE
 )
 _BARE_VERDICT = re.compile(r"\s*[\"'*_]*(yes|no)[\"'*_]*[.,:;!]?\s*(?:\n|$)", re.IGNORECASE)
-_THOUGHT_ENDS = "</think>"
+_THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
 _REASON = re.compile(r"^[\s*#>_]*reason[\s*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
 
 
@@ -22,11 +22,15 @@ def read_verdict(reply: Reply) -> tuple[bool, str]:
     """The last ``Answer: yes`` or ``Answer: no``, and the reason, which may be empty or cut off.
 
     Raises:
-        UnreadableReplyError: if there is no verdict.
+        UnreadableReplyError: if there is no verdict. In a reply that was cut off it must come first: what else looks
+            like one may be the middle of a thought.
     """
     text = plain_text(reply)
     found = list(_VERDICT.finditer(text))
     verdict = found[-1] if found else _BARE_VERDICT.match(text)
+    if reply.finish_reason == "length":
+        text = text.lstrip()
+        verdict = _VERDICT.match(text) or _BARE_VERDICT.match(text)
     if verdict is None:
         raise UnreadableReplyError(f"the reply holds no 'Answer: yes' or 'Answer: no': {text[:80]!r}")
     reason = _REASON.split(text[verdict.end() :].lstrip(" .,:;*_\"'"))[-1]
@@ -37,9 +41,12 @@ def plain_text(reply: Reply) -> str:
     """The text of a reply that has one, without what the model thought aloud before ``</think>``.
 
     Raises:
-        UnreadableReplyError: if the model refused or said nothing, or the text cannot be kept in a file.
+        UnreadableReplyError: if the model refused, said nothing or did not end its thought, or the text cannot be kept
+            in a file.
     """
     text = reply.said().rpartition(_THOUGHT_ENDS)[2]
+    if text.lstrip().startswith(_THOUGHT_BEGINS):
+        raise UnreadableReplyError(f"the reply ends within the model's thought: {text[:80]!r}")
     if not text.strip():
         raise UnreadableReplyError("the reply is empty but for what the model thought")
     if not is_plain_text(text):

@@ -85,6 +85,7 @@ def _qa(args: argparse.Namespace) -> int:
         print(plan(exam, retrievers, args.top_k).told(what))
         return 0
     with only_run(args.out):
+        _require_same_data(args.out, exam)
         results = examine(exam, retrievers, args.top_k, args.tolerance)
         for path in _write(args.out, results, _about(exam, args.tolerance)):
             print(path)
@@ -104,6 +105,19 @@ def _exam(args: argparse.Namespace) -> tuple[Exam, list[Retriever]]:
     saved = saved_predictions(task, list(dict.fromkeys(file.resolve() for file in files)))
     exam = Exam(task, language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"), prompt, args.context_tokens)
     return exam, read_retrievers(saved)
+
+
+def _require_same_data(out: Path, exam: Exam) -> None:
+    """Refuse a folder with answers on other data, which these would replace."""
+    from evaluators.plugin.results import read_provenance
+
+    about = read_provenance(out / PER_QUERY)
+    now = _about(exam, 0.0)
+    if about and any(about.get(key) != now[key] for key in ("task", "data_revision")):
+        raise ValueError(
+            f"{out} holds answers on {about.get('task')} at revision {about.get('data_revision')}; name another folder "
+            "with --out"
+        )
 
 
 def _about(exam: Exam, tolerance: float) -> dict[str, Any]:

@@ -84,6 +84,10 @@ def _rerank(args: argparse.Namespace) -> int:
 
     if args.batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {args.batch_size}")
+    if args.context <= args.llm_max_tokens:
+        raise ValueError(
+            f"--context {args.context} leaves no room beside a reply of --llm-max-tokens {args.llm_max_tokens}"
+        )
     budgets = read_budgets(args.budgets)
     needed_out(args)
     stage = _stage(args.first_stage)
@@ -95,10 +99,10 @@ def _rerank(args: argparse.Namespace) -> int:
             print(line)
         return 0
     written = rerank(order)
-    print(written[0].read_text(encoding="utf-8"))
-    for path in written:
+    print(written.paths[0].read_text(encoding="utf-8"))
+    for path in written.paths:
         print(path)
-    return 0
+    return 1 if written.n_failed else 0
 
 
 def _methods(args: argparse.Namespace) -> list[str]:
@@ -125,7 +129,10 @@ def _stage(name: str) -> Any:
         return path
     from tcr_tasks.diagnostics.diagnose import loaded
 
-    return loaded(name)[0]
+    try:
+        return loaded(name)[0]
+    except ValueError as error:
+        raise ValueError(f"--first-stage {name}: there is no such folder of saved predictions, and {error}") from error
 
 
 def _rerankers(args: argparse.Namespace, methods: list[str], task: Any) -> Iterator[Any]:

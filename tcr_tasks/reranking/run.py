@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evaluators.files import only_run, write_text
 from evaluators.plugin.doubt import length_figures
@@ -19,7 +19,7 @@ from tcr_tasks.diagnostics.drawing import draw
 from tcr_tasks.reranking.first_stage import SavedRun, first_stage
 from tcr_tasks.reranking.lines import Cost, Line, as_csv
 from tcr_tasks.reranking.model import AnswerabilityReranker
-from tcr_tasks.reranking.pool import Budget, Reranked, Reranker, Usage
+from tcr_tasks.reranking.pool import FAILED, Budget, Reranked, Reranker, Usage
 from tcr_tasks.reranking.report import report
 from tcr_tasks.reranking.scaling import scaling_figures
 from tcr_tasks.tasks import TCRTask
@@ -58,17 +58,21 @@ class Order:
         return questions
 
 
-def rerank(order: Order) -> list[Path]:
+class Written(NamedTuple):
+    """What a run wrote, the report first, and how many calls of it stayed without a reply."""
+
+    paths: list[Path]
+    n_failed: int
+
+
+def rerank(order: Order) -> Written:
     """Rerank, score, and write results, report and figures.
 
     What was paid for once, calls and scored pairs, is kept: an interrupted run goes on where it stopped.
 
-    Returns:
-        The files written.
-
     Raises:
         FileNotFoundError, ValueError: if the first stage does not fit the task, or the folder cannot be used.
-        EndpointError: if a language model does not answer at all.
+        EndpointError: if no call to a language model can succeed.
         BlockingIOError: if another run uses the folder.
     """
     with only_run(order.out), quiet_bars(), terminated_as_interrupted():
@@ -94,7 +98,8 @@ def rerank(order: Order) -> list[Path]:
                         str(reranker.settings.get("protocol", "")),
                     )
                 )
-        return _write(order, lines)
+        n_failed = sum((line.counts or {}).get(FAILED, 0) for line in lines)
+        return Written(_write(order, lines, n_failed), n_failed)
 
 
 def _first_stage(order: Order) -> tuple[Any, dict[str, Any], QueryTable]:
@@ -155,7 +160,7 @@ class _Costs:
         label = kind if reranker.derives else f"{kind} {budget}"
         usage: Usage = found.usage
         kept = self._kept.setdefault(label, {"calls": 0, "seconds": 0})
-        if usage.made:
+        if usage.made and not found.counts[FAILED]:  # the waits of failed calls are not what a reply takes
             kept["calls"] += usage.made
             kept["seconds"] += usage.seconds
             write_text(self._path, json.dumps(self._kept, indent=1))
@@ -170,13 +175,19 @@ class _Costs:
         )
 
 
-def _write(order: Order, lines: Sequence[Line]) -> list[Path]:
+def _write(order: Order, lines: Sequence[Line], n_failed: int) -> list[Path]:
     task = order.task
     assert task.data is not None
     figures = scaling_figures(lines, task.metadata.name)
     drawn = draw(figures, order.out / FIGURES) if figures else []
     shown = [path.relative_to(order.out).as_posix() for path in drawn]
     notes = [*task.data.notes, *_cut_off(order)]
+    if n_failed:
+        notes.insert(
+            0,
+            f"{n_failed} calls stayed without a reply, and what they were about ranks in first-stage order: these are "
+            "not yet the language model's scores. Run it again; only what is missing is asked.",
+        )
     text = report(lines, task.metadata.name, str(task.metadata.revision), notes, shown)
     contents = {REPORT: text, RESULTS: as_csv(lines)}
     for name, content in contents.items():

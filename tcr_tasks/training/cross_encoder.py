@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -104,7 +105,8 @@ class CrossEncoderTraining:
             columns: dict[str, list[Any]] = {
                 "query": [e.query for e in rows],
                 "documents": [[e.positive, *e.negatives] for e in rows],
-                "labels": [[1.0] + [0.0] * len(e.negatives) for e in rows],
+                # ListNet compares with the softmax of the labels: of 1 and 0s it would be nearly uniform.
+                "labels": [[0.0] + [-math.inf] * len(e.negatives) for e in rows],
             }
             loss: Any = ListNetLoss(model, mini_batch_size=self.config.encode_batch_size)
         else:

@@ -148,7 +148,13 @@ def _train_grid(
 def _require_same(config: TrainingConfig, collections: Mapping[str, Collection], out: Path) -> None:
     """Refuse a folder with models of another training, whose numbers would stand beside these."""
     fixed = json.loads(config.model_dump_json(exclude=_FREE))
-    fixed["selection"] = [e.name for e in config.evaluations if e.select]
+    # Checkpoints are chosen by what they score there, so it must stay the same to the letter.
+    fixed["selection"] = {
+        e.name: json.loads(e.model_dump_json(exclude={"name", "data", "task"}))
+        | {"revision": collections[e.name].revision}
+        for e in config.evaluations
+        if e.select
+    }
     fixed["revisions"] = {source.name: collections[source.name].revision for source in config.sources}
     for source in fixed["sources"]:  # where data lie does not matter, their content does
         source.pop("data"), source.pop("task")

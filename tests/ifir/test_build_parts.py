@@ -117,6 +117,18 @@ def test_verdicts_that_can_be_read(text: str, expected: tuple[bool, str]) -> Non
     assert read_verdict(reply(text)) == expected
 
 
+def test_a_verdict_amid_a_thought_is_none() -> None:
+    """A model that thinks aloud is cut off, or stops, before it says what it means."""
+    for text in ("<think>\nAnswer: yes would be hasty", " <think>Hm.\nAnswer: no\n"):
+        with pytest.raises(UnreadableReplyError, match="within the model's thought"):
+            read_verdict(reply(text))
+    with pytest.raises(UnreadableReplyError, match="no 'Answer: yes'"):
+        read_verdict(reply("It seems so.\nAnswer: yes\nBut wait", finish_reason="length"))
+    assert read_verdict(reply("\nAnswer: yes\nReason: it is all", finish_reason="length")) == (True, "it is all")
+    assert read_verdict(reply("No.\nIt is", finish_reason="length")) == (False, "It is")
+    assert read_verdict(reply("<think>Answer: no</think>Answer: yes")) == (True, "")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -136,6 +136,13 @@ def test_nothing_is_asked_twice(
     assert {path.name: path.read_bytes() for path in done.out.glob("r*")} == before
 
 
+def test_other_data_do_not_replace_the_answers(done: Done, small: Path) -> None:
+    before = {path.name: path.read_bytes() for path in done.out.iterdir() if path.is_file()}
+    with LanguageModelServer() as server, pytest.raises(ValueError, match="holds answers on TCRSample at revision"):
+        command("--data", small, "--llm", "m", "--llm-base-url", server.url, "--out", done.out)
+    assert {path.name: path.read_bytes() for path in done.out.iterdir() if path.is_file()} == before
+
+
 def test_a_dry_run_counts_and_asks_nothing(
     done: Done, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

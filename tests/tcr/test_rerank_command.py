@@ -130,6 +130,23 @@ def test_a_second_run_pays_for_nothing(
     server.faults = lambda number, body: None
 
 
+def test_failed_calls_are_told_by_exit_code_and_report(
+    small: Path, server: LanguageModelServer, tiny_models: dict[str, Path], tmp_path: Path
+) -> None:
+    server.scorer = says
+    server.faults = lambda number, body: "context_exceeded" if number % 3 == 0 else None
+    arguments = ["--first-stage", tiny_models["SentenceTransformer"], "--data", small, "--out", tmp_path / "out"]
+    arguments += ["--llm", "m", "--llm-base-url", server.url, "--methods", "pw", "--budgets", "3"]
+    assert command(*arguments) == 1
+    told = (tmp_path / "out" / "report.md").read_text()
+    assert " calls stayed without a reply" in told and "not yet the language model's scores" in told
+    # Their waits are not what a reply takes.
+    assert not (tmp_path / "out" / "costs.json").exists()
+    server.faults = lambda number, body: None
+    assert command(*arguments) == 0
+    assert "without a reply" not in (tmp_path / "out" / "report.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -138,6 +155,7 @@ def test_a_second_run_pays_for_nothing(
         (("--methods", "ce", "--llm", "m"), "needs a cross-encoder: --ce"),
         (("--ce", "x", "--budgets", "0"), "a budget is a whole number"),
         (("--ce", "x", "--batch-size", "0"), "--batch-size"),
+        (("--llm", "m", "--context", "512"), "--context 512 leaves no room beside a reply of --llm-max-tokens 512"),
         (("--llm", "m", "--prompts", "nowhere"), "holds none of pointwise.txt, listwise.txt, exec.txt"),
         (("--ce", "x", "-t", "TCRDiagnosticMain"), "there is no TCR task 'TCRDiagnosticMain'"),
     ],

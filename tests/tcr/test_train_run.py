@@ -200,6 +200,11 @@ def test_a_second_call_trains_nothing_and_another_training_is_refused(
     assert (copied / "report.md").read_text() == (out / "report.md").read_text()
     with pytest.raises(ValueError, match=r"another configuration \(differing: temperature\)"):
         train(config.model_copy(update={"temperature": 0.2}), copied)
+    selecting = next(e for e in config.evaluations if e.select)
+    for change in ({"prefix": "another "}, {"select": False}):
+        others = [e.model_copy(update=change) if e is selecting else e for e in config.evaluations]
+        with pytest.raises(ValueError, match=r"another configuration \(differing: selection\)"):
+            train(config.model_copy(update={"evaluations": others}), copied)
 
 
 class _Killed(BaseException):
@@ -326,6 +331,26 @@ def test_pairs_of_a_cross_encoder_hold_one_answer_each(settings: Any, data: Path
     assert len(pairs) == sum(1 + len(e.negatives) for e in examples.rows)
     right = {(pair["query"], pair["document"]) for pair in pairs if pair["label"] == 1}
     assert right == {(e.query, e.positive) for e in examples.rows}
+
+
+def test_listwise_loss_is_that_of_the_answer_alone(settings: Any, data: Path, tiny: str) -> None:
+    encoding = {"loss": "listwise", "first_stage": tiny}
+    config = settings(cross_encoder=encoding, in_batch=False, base=str(Path(tiny).parent / "bert"))
+    examples = make_examples(config, _collections(config), 42)
+    training = training_of(config)
+    model = training.start()
+    trainer = training.trainer(model, examples, {"output_dir": str(data / "none"), "report_to": "none"}, 42)
+    row = max(trainer.train_dataset.to_list(), key=lambda r: len(r["documents"]))
+    # ListNet's target is the softmax of the labels: all of it on the answer.
+    assert torch.tensor(row["labels"]).softmax(0).tolist() == [1.0] + [0.0] * (len(row["documents"]) - 1)
+    model.eval()
+    with torch.no_grad():
+        found = trainer.loss([[row["query"]], [row["documents"]]], [torch.tensor(row["labels"])])
+    pairs = [(row["query"], text) for text in row["documents"]]
+    scores = model.predict(pairs, activation_fn=torch.nn.Identity(), convert_to_tensor=True)
+    # -log softmax of the answer's score, which is the first: 0 for a perfect ranking.
+    assert len(pairs) > 1
+    assert float(found) == pytest.approx(float(scores.logsumexp(0) - scores[0]), abs=1e-4)
 
 
 def test_without_groups_recall_counts_any_answer() -> None:
