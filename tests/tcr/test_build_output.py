@@ -209,7 +209,7 @@ def test_a_folder_with_something_in_it_stays(tmp_path: Path) -> None:
     (tmp_path / "full" / "file").write_text("mine")
     (tmp_path / "plain").write_text("mine")
     for place in ("full", "plain"):
-        with pytest.raises(ValueError, match="is not an empty folder; choose another one or remove it"):
+        with pytest.raises(ValueError, match="is not an empty folder; name another one with --out"):
             write_layout(tmp_path / place, *benchmark(), TINY_CARD)
     assert (tmp_path / "full" / "file").read_text() == "mine"
     (tmp_path / "empty").mkdir()
