@@ -75,9 +75,14 @@ class Line:
         return float(self.scores[f"{metric}_at_{k}"])
 
 
-def as_csv(lines: Sequence[Line]) -> str:
-    """All lines with every number, a header first; a number that there is not is empty."""
-    rows = [_row(line) for line in lines]
+def as_csv(lines: Sequence[Line], data: Mapping[str, str]) -> str:
+    """All lines with every number, a header first; a number that there is not is empty.
+
+    Args:
+        lines: of one run.
+        data: what they are scores on, as further columns.
+    """
+    rows = [_row(line) | dict(data) for line in lines]
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()

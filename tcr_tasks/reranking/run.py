@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import logging
 from collections.abc import Sequence
@@ -76,6 +77,7 @@ def rerank(order: Order) -> Written:
         BlockingIOError: if another run uses the folder.
     """
     with only_run(order.out), quiet_bars(), terminated_as_interrupted():
+        _require_same_data(order)
         stage, alone, table = _first_stage(order)
         name = str(stage.mteb_model_meta.name)
         lines = [Line("", "", name, None, alone)]
@@ -189,10 +191,29 @@ def _write(order: Order, lines: Sequence[Line], n_failed: int) -> list[Path]:
             "not yet the language model's scores. Run it again; only what is missing is asked.",
         )
     text = report(lines, task.metadata.name, str(task.metadata.revision), notes, shown)
-    contents = {REPORT: text, RESULTS: as_csv(lines)}
+    contents = {REPORT: text, RESULTS: as_csv(lines, _data_of(task))}
     for name, content in contents.items():
         write_text(order.out / name, content)
     return [*(order.out / name for name in contents), *drawn]
+
+
+def _data_of(task: TCRTask) -> dict[str, str]:
+    return {"task": task.metadata.name, "data_revision": str(task.metadata.revision)}
+
+
+def _require_same_data(order: Order) -> None:
+    """Refuse a folder with results on other data, which these would replace."""
+    path = order.out / RESULTS
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", newline="") as handle:
+        before = next(csv.DictReader(handle), {})
+    now = _data_of(order.task)
+    if any(before.get(key) != value for key, value in now.items()):
+        raise ValueError(
+            f"{path} holds results on {before.get('task')} at revision {before.get('data_revision')}; name another "
+            "folder with --out"
+        )
 
 
 def _cut_off(order: Order) -> list[str]:

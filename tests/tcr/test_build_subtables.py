@@ -193,11 +193,11 @@ def test_a_source_that_only_some_looks_fill_is_drawn_until_one_does() -> None:
 
 
 def test_tables_that_no_format_fills_are_of_every_format() -> None:
-    plan = planned(source(60), QUERIES[0])
-    groups = [make_group(plan, frozenset(), Budget(), COUNTER, random.Random(seed)) for seed in range(12)]
+    plan = planned(source(40), QUERIES[0])
+    groups = [make_group(plan, frozenset(), Budget(), COUNTER, random.Random(seed)) for seed in range(5)]
     counts = Counter(m.format for group in groups for m in group)
     assert not any(Budget().holds(m.tokens) for group in groups for m in group)
-    assert min(counts[fmt] for fmt in FORMATS) > counts.total() / 6  # a third each, but for chance
+    assert min(counts[fmt] for fmt in FORMATS) > counts.total() / 6  # a third each, but for chance; the seeds are fixed
 
 
 def test_why_there_is_no_group_is_said() -> None:

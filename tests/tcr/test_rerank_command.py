@@ -145,6 +145,12 @@ def test_failed_calls_are_told_by_exit_code_and_report(
     server.faults = lambda number, body: None
     assert command(*arguments) == 0
     assert "without a reply" not in (tmp_path / "out" / "report.md").read_text()
+    # Other data do not replace them.
+    kept = (tmp_path / "out" / "results.csv").read_bytes()
+    other = [x for x in arguments if x not in ("--data", small)]
+    with pytest.raises(ValueError, match="holds results on TCRBenchMixed at revision"):
+        command(*other)
+    assert (tmp_path / "out" / "results.csv").read_bytes() == kept
 
 
 @pytest.mark.parametrize(
