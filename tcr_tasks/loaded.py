@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from evaluators.plugin.registry import registered_tasks
 from tcr_tasks.diagnostics.tasks import DiagnosticTask
 from tcr_tasks.tasks import BENCHMARK_TASKS, TCRSample, TCRTask
 
-__all__ = ["directory_of", "find_tcr", "load_tcr", "task_choices"]
+__all__ = ["data_of", "find_tcr", "load_tcr", "require_same_data", "task_choices"]
 
 
 def task_choices(*, with_diagnostics: bool = False) -> dict[str, type[TCRTask]]:
@@ -63,17 +65,24 @@ def load_tcr(data: Path | str | None = None, task_name: str | None = None) -> TC
     return task
 
 
-def directory_of(task: TCRTask) -> Path:
-    """The directory that a task reads from, for what its data do not keep (queries and answers of built sets).
+def data_of(task: TCRTask) -> dict[str, str]:
+    """What scores of a loaded task are about, as tables of results name it."""
+    return {"task": task.metadata.name, "data_revision": str(task.metadata.revision)}
 
-    A dataset that is published on the hub in this project's layout is fetched; the authors' repository is not.
+
+def require_same_data(task: TCRTask, path: Path, before: Mapping[str, Any]) -> None:
+    """Refuse to replace results on other data.
+
+    Args:
+        task: with its data loaded.
+        path: the earlier results.
+        before: what they say of their data, with the keys of :func:`data_of`.
 
     Raises:
-        ValueError: if the task reads the authors' repository from its public place.
+        ValueError: if their data are not the task's.
     """
-    source = task.source().fetched()
-    if source.directory is None:
+    if any(before.get(key) != value for key, value in data_of(task).items()):
         raise ValueError(
-            f"{task.metadata.name} reads {source.repository} from its public place; name a directory with --data"
+            f"{path} holds results on {before.get('task')} at revision {before.get('data_revision')}; name another "
+            "folder with --out"
         )
-    return source.directory

@@ -75,6 +75,8 @@ def _qa(args: argparse.Namespace) -> int:
             f"{args.llm_max_tokens}"
         )
     from evaluators.files import only_run
+    from evaluators.plugin.results import read_provenance
+    from tcr_tasks.loaded import require_same_data
     from tcr_tasks.qa.examination import examine, plan
 
     if not 0 <= args.tolerance <= _MOST_TOLERANCE:
@@ -85,7 +87,9 @@ def _qa(args: argparse.Namespace) -> int:
         print(plan(exam, retrievers, args.top_k).told(what))
         return 0
     with only_run(args.out):
-        _require_same_data(args.out, exam)
+        # Answers on other data are not replaced.
+        if about := read_provenance(args.out / PER_QUERY):
+            require_same_data(exam.task, args.out / PER_QUERY, about)
         results = examine(exam, retrievers, args.top_k, args.tolerance)
         for path in _write(args.out, results, _about(exam, args.tolerance)):
             print(path)
@@ -107,25 +111,13 @@ def _exam(args: argparse.Namespace) -> tuple[Exam, list[Retriever]]:
     return exam, read_retrievers(saved)
 
 
-def _require_same_data(out: Path, exam: Exam) -> None:
-    """Refuse a folder with answers on other data, which these would replace."""
-    from evaluators.plugin.results import read_provenance
-
-    about = read_provenance(out / PER_QUERY)
-    now = _about(exam, 0.0)
-    if about and any(about.get(key) != now[key] for key in ("task", "data_revision")):
-        raise ValueError(
-            f"{out} holds answers on {about.get('task')} at revision {about.get('data_revision')}; name another folder "
-            "with --out"
-        )
-
-
 def _about(exam: Exam, tolerance: float) -> dict[str, Any]:
     """What the numbers depend on."""
+    from tcr_tasks.loaded import data_of
+
     return {
         "reader": exam.model,
-        "task": exam.task.metadata.name,
-        "data_revision": exam.task.metadata.revision,
+        **data_of(exam.task),
         "prompt_version": exam.prompt.version,
         "tolerance": tolerance,
         "context_tokens": exam.context_tokens,

@@ -17,6 +17,7 @@ from evaluators.plugin.running import evaluate, prediction_folder_of
 from tcr_tasks.compare import QueryTable, compare, read_tables
 from tcr_tasks.conduct import quiet_bars, terminated_as_interrupted
 from tcr_tasks.diagnostics.drawing import draw
+from tcr_tasks.loaded import data_of, require_same_data
 from tcr_tasks.reranking.first_stage import SavedRun, first_stage
 from tcr_tasks.reranking.lines import Cost, Line, as_csv
 from tcr_tasks.reranking.model import AnswerabilityReranker
@@ -191,29 +192,18 @@ def _write(order: Order, lines: Sequence[Line], n_failed: int) -> list[Path]:
             "not yet the language model's scores. Run it again; only what is missing is asked.",
         )
     text = report(lines, task.metadata.name, str(task.metadata.revision), notes, shown)
-    contents = {REPORT: text, RESULTS: as_csv(lines, _data_of(task))}
+    contents = {REPORT: text, RESULTS: as_csv(lines, data_of(task))}
     for name, content in contents.items():
         write_text(order.out / name, content)
     return [*(order.out / name for name in contents), *drawn]
 
 
-def _data_of(task: TCRTask) -> dict[str, str]:
-    return {"task": task.metadata.name, "data_revision": str(task.metadata.revision)}
-
-
 def _require_same_data(order: Order) -> None:
     """Refuse a folder with results on other data, which these would replace."""
     path = order.out / RESULTS
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8", newline="") as handle:
-        before = next(csv.DictReader(handle), {})
-    now = _data_of(order.task)
-    if any(before.get(key) != value for key, value in now.items()):
-        raise ValueError(
-            f"{path} holds results on {before.get('task')} at revision {before.get('data_revision')}; name another "
-            "folder with --out"
-        )
+    if path.is_file():
+        with path.open(encoding="utf-8", newline="") as handle:
+            require_same_data(order.task, path, next(csv.DictReader(handle), {}))
 
 
 def _cut_off(order: Order) -> list[str]:

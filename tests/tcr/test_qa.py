@@ -138,7 +138,7 @@ def test_nothing_is_asked_twice(
 
 def test_other_data_do_not_replace_the_answers(done: Done, small: Path) -> None:
     before = {path.name: path.read_bytes() for path in done.out.iterdir() if path.is_file()}
-    with LanguageModelServer() as server, pytest.raises(ValueError, match="holds answers on TCRSample at revision"):
+    with LanguageModelServer() as server, pytest.raises(ValueError, match="holds results on TCRSample at revision"):
         command("--data", small, "--llm", "m", "--llm-base-url", server.url, "--out", done.out)
     assert {path.name: path.read_bytes() for path in done.out.iterdir() if path.is_file()} == before
 
