@@ -84,12 +84,12 @@ def add_build_command(action: Any) -> None:
 
 
 def _build(args: argparse.Namespace) -> int:
+    from evaluators.construction.workspace import Pause, Workspace
     from evaluators.judge.options import language_model_of, sampling_of
     from ifir_tasks.construction.domains import choose_domain
     from ifir_tasks.construction.pipeline import Options, build
     from ifir_tasks.construction.prompts import Asking, read_prompts
     from ifir_tasks.construction.sources import read_source
-    from ifir_tasks.construction.workspace import Pause, Workspace
 
     for name in ("marks", "examples"):
         if getattr(args, name) < 1:

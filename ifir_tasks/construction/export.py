@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from evaluators.construction.workspace import Row, Workspace, fingerprint
 from evaluators.files import write_text
 from evaluators.plugin.checks import column
 from evaluators.plugin.dataset import Card, card_text, is_dataset_directory, write_dataset
 from ifir_tasks.construction.instructions import Instruction
 from ifir_tasks.construction.review import Settled
 from ifir_tasks.construction.sources import Source
-from ifir_tasks.construction.workspace import Row, Workspace, fingerprint
 from ifir_tasks.ids import query_id
 
 _NAME = "export"

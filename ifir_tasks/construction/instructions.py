@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evaluators.construction.workspace import Job, Row, Stage, Workspace, fingerprint
 from evaluators.judge import Reply
 from ifir_tasks.construction.domains import Level, filled
 from ifir_tasks.construction.prompts import FIRST, NEXT, Asking
 from ifir_tasks.construction.replies import read_instruction
 from ifir_tasks.construction.sources import SourceQuery
-from ifir_tasks.construction.workspace import Job, Row, Stage, Workspace, fingerprint
 from ifir_tasks.ids import query_id
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evaluators.construction.workspace import Pause, Row, Workspace
 from evaluators.files import write_text
 from evaluators.plugin.checks import shown
 from evaluators.plugin.dataset import Card, is_dataset_directory
@@ -26,7 +27,6 @@ from ifir_tasks.construction.review import (
 )
 from ifir_tasks.construction.routes import Route, asks_for_relevance, instructions_by
 from ifir_tasks.construction.sources import LABEL, Source
-from ifir_tasks.construction.workspace import Pause, Row, Workspace
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
+from evaluators.construction.sheets import Cells, Sheet, numbered, rating, refuse
+from evaluators.construction.workspace import Workspace
 from ifir_tasks.construction.review import INSTRUCTION_RATINGS, Settled
-from ifir_tasks.construction.sheets import Cells, Sheet, numbered, rating, refuse
 from ifir_tasks.construction.sources import Source
-from ifir_tasks.construction.workspace import Workspace
 
 # Examples of a subset in the paper.
 N_EXAMPLES = 50

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
+from evaluators.construction.workspace import Job, Row, Stage, Workspace
 from evaluators.judge import Reply
 from evaluators.judge.answers import read_verdict
 from ifir_tasks.construction.instructions import Instruction
 from ifir_tasks.construction.prompts import RELEVANCE, Asking
 from ifir_tasks.construction.sources import LABEL, Source
-from ifir_tasks.construction.workspace import Job, Row, Stage, Workspace
 
 
 class Verdict(IntEnum):

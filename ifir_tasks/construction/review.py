@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from evaluators.construction.sheets import Cells, Sheet, choice, numbered, rating, refuse
+from evaluators.construction.workspace import Row, Workspace
 from ifir_tasks.construction.instructions import Instruction
 from ifir_tasks.construction.relevance import Verdict, by_level, nested, verdict_of
-from ifir_tasks.construction.sheets import Cells, Sheet, choice, numbered, rating, refuse
 from ifir_tasks.construction.sources import Source
-from ifir_tasks.construction.workspace import Row, Workspace
 
 INSTRUCTION_RATINGS = ("naturalness", "fluency", "expertise")
 INSTRUCTIONS = Sheet(

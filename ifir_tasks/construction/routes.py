@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import Literal, get_args
 
+from evaluators.construction.workspace import Job, Row, Stage, Workspace, fingerprint
 from evaluators.judge import Reply
 from evaluators.plugin.checks import DatasetError, shown
 from ifir_tasks.construction.instructions import empty_row, make_instructions
 from ifir_tasks.construction.prompts import CITATION, Asking
 from ifir_tasks.construction.replies import read_request
 from ifir_tasks.construction.sources import Source, SourceQuery
-from ifir_tasks.construction.workspace import Job, Row, Stage, Workspace, fingerprint
 
 Route = Literal["levels", "fire", "cds", "nfcorpus"]
 ROUTES: tuple[Route, ...] = get_args(Route)

@@ -8,11 +8,11 @@ from typing import Any
 
 from tabulate import tabulate
 
+from evaluators.construction.sheets import Cells
+from evaluators.construction.workspace import Row
 from ifir_tasks.construction.rating import CRITERIA, EXCLUDED, RELEVANT, means
 from ifir_tasks.construction.relevance import Verdict
 from ifir_tasks.construction.review import INSTRUCTION_RATINGS, InstructionReview, Settled
-from ifir_tasks.construction.sheets import Cells
-from ifir_tasks.construction.workspace import Row
 from ifir_tasks.ids import parse_query_id
 
 _CRITERION = {

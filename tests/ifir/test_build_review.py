@@ -21,9 +21,9 @@ from construction_sample import (
 )
 from language_model_server import LanguageModelServer
 
+from evaluators.construction.sheets import Sheet
+from evaluators.construction.workspace import Workspace
 from ifir_tasks.construction.command import WAITING
-from ifir_tasks.construction.sheets import Sheet
-from ifir_tasks.construction.workspace import Workspace
 
 Cells = dict[str, str]
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evaluators.construction.workspace import Workspace, read_rows, write_rows
 from evaluators.files import write_text
 from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.sheets import read_sheet
 from evaluators.spreadsheet import escaped
-from ifir_tasks.construction.workspace import Workspace, read_rows, write_rows
 
 Cells = dict[str, str]
 COMMENT = "comment"

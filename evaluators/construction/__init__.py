@@ -1,0 +1,1 @@
+"""Building a dataset in stages: a working directory that resumes, and sheets that people fill in."""
