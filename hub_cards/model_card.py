@@ -60,13 +60,13 @@ def choose(
         results: all that a folder holds.
         model: its name.
         revision: ``None`` if there is one only.
-        variant: its settings as :func:`hub_cards.results.variant_words` puts them; ``None`` for the plain model.
+        variant: its settings as :func:`evaluators.plugin.variants.variant_words` puts them; ``None``: the plain model.
         tasks: names of the wanted tasks; ``None`` for all.
 
     Raises:
         ValueError: listing the choice, if nothing or several runs fit, or a task has no result.
     """
-    from hub_cards.results import variant_words
+    from evaluators.plugin.variants import variant_words
 
     of_model = [r for r in results if r.model == model]
     if not of_model:

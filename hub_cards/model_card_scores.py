@@ -10,8 +10,9 @@ from mteb.abstasks import AbsTask
 
 from evaluators.plugin.judged import JUDGE_KEY
 from evaluators.plugin.task import RECORD_KEY
+from evaluators.plugin.variants import variant_words
 from hub_cards.model_card_measures import Scored, known_task, metric_id, scored
-from hub_cards.results import Result, variant_words
+from hub_cards.results import Result
 from hub_cards.submission_scores import result_findings
 
 SOURCE_NAME = "MTEB with mteb-beyond"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,13 +13,11 @@ from mteb.results import TaskResult
 from pydantic import ValidationError
 
 from evaluators.plugin.results import output_folder
-from evaluators.plugin.task import SPLIT, VARIANT_PREFIX
+from evaluators.plugin.task import SPLIT
+from evaluators.plugin.variants import UNRECORDED, distinct_names, names_of_run, variant_from, variant_words
 
 META_FILE = "model_meta.json"
 EXPERIMENTS = "experiments"
-# The variant of a result in an experiment's folder without a record of the model.
-UNRECORDED = "experiment"
-_LONGEST_SETTING = 60
 
 
 @dataclass(frozen=True)
@@ -136,14 +133,8 @@ def _reason(error: Exception) -> str:
 def variant_of(place: Path, meta: ModelMeta | None) -> dict[str, Any]:
     """The settings of the run whose results lie in a folder; empty for the plain model."""
     if meta is not None:
-        return {key.removeprefix(VARIANT_PREFIX): value for key, value in (meta.experiment_kwargs or {}).items()}
+        return variant_from(meta.experiment_kwargs)
     return {UNRECORDED: place.name} if place.parent.name == EXPERIMENTS else {}
-
-
-def variant_words(variant: Mapping[str, Any], longest: int | None = None) -> str:
-    """Settings in words (``instruction=prepend, first_stage=...``), each cut to ``longest`` characters."""
-    texts = [f"{key}={value}" for key, value in sorted(variant.items())]
-    return ", ".join(t if longest is None or len(t) <= longest else f"{t[: longest - 1]}…" for t in texts)
 
 
 def _result(path: Path, meta: ModelMeta | None) -> Result:
@@ -159,19 +150,5 @@ def _result(path: Path, meta: ModelMeta | None) -> Result:
 def _named(results: Iterable[Result]) -> list[Result]:
     """The results with names: two different runs never share one, two results of a run always do."""
     listed = list(results)
-    runs = {r.run: r for r in listed}
-    choices = {key: _names(r) for key, r in runs.items()}
-    counts = [Counter(names) for names in zip(*choices.values(), strict=True)]
-    names = {
-        key: next((name for name, count in zip(found, counts, strict=True) if count[name] == 1), found[-1])
-        for key, found in choices.items()
-    }
+    names = distinct_names({r.run: names_of_run(r.model, r.revision, r.variant) for r in listed})
     return [replace(r, name=names[r.run]) for r in listed]
-
-
-def _names(result: Result) -> tuple[str, ...]:
-    """Names for a run from the shortest to the one that tells all."""
-    short, whole = variant_words(result.variant, _LONGEST_SETTING), variant_words(result.variant)
-    short, whole = (f" ({text})" if text else "" for text in (short, whole))
-    model, revision = result.model, result.revision
-    return f"{model}{short}", f"{model}{short} @{revision[:8]}", f"{model}{whole} @{revision}"

@@ -11,6 +11,7 @@ from typing import Any
 
 from evaluators.files import write_text
 from evaluators.metrics.ranking import top
+from evaluators.plugin.variants import folders_of_variant
 from hub_cards.saved import Saved, saved_below
 
 _BLANK = re.compile(r"\s")
@@ -135,11 +136,11 @@ def _splits(saved: Saved, subset: str, splits: Any) -> Mapping[str, Mapping[str,
 
 def _tag(saved: Saved, meta: Mapping[str, Any]) -> str:
     """Model, revision and, where the predictions lie in a folder below that of the revision, the variant."""
-    name, revision, folders = meta["model_name"], str(meta["revision"]), saved.path.resolve().parent.parts
+    name, revision = meta["model_name"], str(meta["revision"])
     if not (isinstance(name, str) and name):
         raise ValueError(f"{saved.path} names no model (model_name is {name!r}); run it under a name, or set it there")
-    variant = folders[folders.index(revision) + 1 :] if revision in folders else ()
     written = NO_REVISION if meta["revision"] is None else revision
+    variant = folders_of_variant(saved.path, name, revision)
     return "__".join(_safe(part) for part in (name.replace("/", "__"), written, *variant))
 
 

@@ -12,7 +12,8 @@ import mteb
 from mteb.models import ModelMeta
 
 from evaluators.plugin.results import output_folder
-from hub_cards.results import EXPERIMENTS, META_FILE, read_meta, result_paths, variant_of, variant_words
+from evaluators.plugin.variants import variant_words
+from hub_cards.results import EXPERIMENTS, META_FILE, read_meta, result_paths, variant_of
 from hub_cards.submission_scores import Finding, file_findings
 
 RUN_SETTINGS = "run_settings.jsonl"

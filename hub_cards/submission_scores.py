@@ -17,9 +17,10 @@ from packaging.version import InvalidVersion, Version
 from evaluators.plugin.judged import JudgedTask
 from evaluators.plugin.results import BOUNDS, bounded
 from evaluators.plugin.task import RECORD_KEY, BeyondTask
+from evaluators.plugin.variants import variant_words
 from hub_cards.measures import AT_MOST_1, LIMITS, SIGNED, UNIT, scale_of
 from hub_cards.model_card_measures import known_task, measures
-from hub_cards.results import read_task_result, variant_words
+from hub_cards.results import read_task_result
 from hub_cards.values import number
 
 OLDEST_MTEB = Version("2.0.0")

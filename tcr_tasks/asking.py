@@ -1,45 +1,23 @@
-"""What commands that ask a language model share: their prompts, what its replies gave, and what asking would take."""
+"""What commands that ask a language model share: what its replies gave, and what asking would take."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Generic, TypeVar
 
-from evaluators.judge import LanguageModel, Outcome, Plan, Prompt, Reply, Request, read_prompt
+from evaluators.judge import LanguageModel, Outcome, Plan, Reply, Request
 from evaluators.judge.progress import money
 from evaluators.judge.reply import UnreadableReplyError
 from tcr_tasks.cutting import Cutter
 
-__all__ = ["Estimate", "Replies", "package_prompts", "read_replies"]
+__all__ = ["Estimate", "Replies", "read_replies"]
 
 logger = logging.getLogger(__name__)
 
 _Key = TypeVar("_Key", bound=Hashable)
 _T = TypeVar("_T")
-
-
-def package_prompts(package: Path, fields: Mapping[str, Sequence[str]], own: Path | None = None) -> dict[str, Prompt]:
-    """The prompts of a package, or those of the same name in the user's folder where it has them.
-
-    Args:
-        package: the package's folder of prompts.
-        fields: a prompt's name -> its fields.
-        own: the user's folder.
-
-    Raises:
-        FileNotFoundError: if there is no such folder, or it holds none of them.
-        ValueError: naming a file whose form or fields are others.
-    """
-    found = {name for name in fields if own is not None and (own / f"{name}.txt").is_file()}
-    if own is not None and not found:
-        raise FileNotFoundError(f"{own} holds none of {', '.join(f'{name}.txt' for name in fields)}")
-    return {
-        name: read_prompt((own if own is not None and name in found else package) / f"{name}.txt", wanted)
-        for name, wanted in fields.items()
-    }
 
 
 @dataclass(frozen=True)

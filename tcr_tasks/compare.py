@@ -23,6 +23,7 @@ from evaluators.plugin.checks import shown
 from evaluators.plugin.predictions import read_predictions
 from evaluators.plugin.results import PER_QUERY, PREDICTIONS, SAVED_BY, SUBSET, read_provenance
 from evaluators.plugin.task import SPLIT
+from evaluators.plugin.variants import names_of_run, variant_beside
 from tcr_tasks.markdown import difference, interval, markdown_table, p_value
 
 _QUERY, _TARGET_HIT, _GROUP_HIT = "query-id", "recall_at_1", "gr_at_1"
@@ -38,7 +39,8 @@ class QueryTable:
     Attributes:
         path: the table.
         task: name of the task.
-        model: name of the model; "unknown model" where no saved predictions beside the table tell.
+        model: name of the model with its variant in words; "unknown model" where no saved predictions beside the
+            table tell.
         revision: revision of the data.
         metric_version: version of the metrics that scored it; ``None`` if the table does not say.
         hits: query id -> (target at rank 1, group at rank 1), each 0 or 1.
@@ -161,7 +163,9 @@ def _model_name(folder: Path, task: str, subset: str | None) -> str:
     predictions = folder / f"{task}{PREDICTIONS}"
     if not predictions.is_file():
         return "unknown model"
-    return str(read_predictions(predictions, subset or "default", SPLIT).model["model_name"])
+    model = read_predictions(predictions, subset or "default", SPLIT).model
+    name, revision = str(model["model_name"]), str(model["revision"])
+    return names_of_run(name, revision, variant_beside(predictions, name, revision))[0]
 
 
 # ---- comparing -------------------------------------------------------------------------------------------------

@@ -6,7 +6,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-__all__ = ["add_out_option", "add_task_options", "needed_out"]
+__all__ = ["PREDICTIONS_HELP", "add_out_option", "add_task_options", "needed_out"]
+
+# What a path of saved predictions stands for, see :func:`evaluators.plugin.predictions.prediction_files`.
+PREDICTIONS_HELP = (
+    "a file <task>_predictions.json, a folder with one directly in it (then this run alone), or a folder below which "
+    "they lie (then all of them)"
+)
 
 
 def add_task_options(parser: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,6 +104,27 @@ def read_prompt(path: Path, fields: Collection[str]) -> Prompt:
     if "scale" in header and (prompt.scale is None or prompt.scale[0] >= prompt.scale[1]):
         raise ValueError(f"{path}: the scale {header['scale']!r} is not of the form 'lowest-highest', such as 0-3")
     return prompt
+
+
+def package_prompts(package: Path, fields: Mapping[str, Sequence[str]], own: Path | None = None) -> dict[str, Prompt]:
+    """The prompts of a package, or those of the same name in the user's folder where it has them.
+
+    Args:
+        package: the package's folder of prompts.
+        fields: a prompt's name -> its fields.
+        own: the user's folder.
+
+    Raises:
+        FileNotFoundError: if there is no such folder, or it holds none of them.
+        ValueError: naming a file whose form or fields are others.
+    """
+    found = {name for name in fields if own is not None and (own / f"{name}.txt").is_file()}
+    if own is not None and not found:
+        raise FileNotFoundError(f"{own} holds none of {', '.join(f'{name}.txt' for name in fields)}")
+    return {
+        name: read_prompt((own if own is not None and name in found else package) / f"{name}.txt", wanted)
+        for name, wanted in fields.items()
+    }
 
 
 def _without_tags(value: str, tags: Collection[str]) -> str:

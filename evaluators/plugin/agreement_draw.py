@@ -9,7 +9,8 @@ from evaluators.judge.annotation_draw import Item
 from evaluators.judge.scale import Scale
 from evaluators.plugin.checks import column
 from evaluators.plugin.judged import JudgedTask
-from evaluators.plugin.judged_runs import Run, judged_pairs, prediction_files, saved_predictions
+from evaluators.plugin.judged_runs import Run, judged_pairs, saved_predictions
+from evaluators.plugin.predictions import prediction_files
 
 FROM_RUNS = "best passages of saved runs, with and without instruction"
 FROM_JUDGEMENTS = "relevant passages and random ones, no runs"
@@ -36,7 +37,8 @@ def candidates(task: JudgedTask, predictions: Path | None, scale: Scale | None, 
     if predictions is None:
         runs, origin = [_made_up_run(task, seed)], FROM_JUDGEMENTS
     else:
-        runs, origin = [saved.run for saved in saved_predictions(task, prediction_files(task, predictions))], FROM_RUNS
+        files = prediction_files(predictions, task.metadata.name)
+        runs, origin = [saved.run for saved in saved_predictions(task, files)], FROM_RUNS
     name = task.metadata.name
     return [Item(name, p, scale or (0, p.highest), origin) for run in runs for p in judged_pairs(task, run)]
 

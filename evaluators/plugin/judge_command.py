@@ -19,9 +19,9 @@ from evaluators.judge.options import add_dry_run_option, add_judge_model_options
 from evaluators.plugin.agreement_command import add_agreement_command
 from evaluators.plugin.checks import shown
 from evaluators.plugin.judged import JUDGE_KEY, Judged, JudgedTask, check_share
-from evaluators.plugin.judged_runs import judged_pairs, judged_task, prediction_files, saved_predictions
-from evaluators.plugin.predictions import Predictions
-from evaluators.plugin.results import SpecialScores, bounded, output_folder, write_per_query
+from evaluators.plugin.judged_runs import judged_pairs, judged_task, saved_predictions
+from evaluators.plugin.predictions import Predictions, prediction_files
+from evaluators.plugin.results import SpecialScores, bounded, output_folder, read_settings, write_per_query
 from evaluators.plugin.task import RECORD_KEY, SPLIT
 
 FACETS = "facets"
@@ -71,7 +71,8 @@ def add_judge_command(action: Any) -> None:
     command.add_argument(
         "--predictions",
         metavar="FILE_OR_DIR",
-        help="required: a prediction file of mteb, or a folder with those of several models",
+        help="required: a prediction file of mteb, a folder with one directly in it (then this run alone), or a folder "
+        "below which they lie (then all of them)",
     )
     command.add_argument(
         "--results",
@@ -102,7 +103,7 @@ def run_judge(args: argparse.Namespace) -> int:
     asks_model = args.dry_run or args.batch_out or args.batch_in
     if asks_model and not isinstance(judge, LLMJudge):
         raise ValueError(f"--judge {args.judge} asks no model: there is nothing to plan or to send in a batch")
-    files = prediction_files(task, Path(args.predictions).expanduser())
+    files = prediction_files(Path(args.predictions).expanduser(), task.metadata.name)
     task.load_data()
     saved = saved_predictions(task, files)
     places = [] if results is None else [_place(task, predictions, results) for predictions in saved]
@@ -179,7 +180,7 @@ def _judge(task: JudgedTask, place: _Place) -> bool:
     _merge(result, task, judged, place.plain)
     table = task.per_query_file(predictions.path.parent)
     if table.is_file():
-        write_per_query(table, judged.beside(place.plain.per_query), task.provenance())
+        write_per_query(table, judged.beside(place.plain.per_query), task.provenance(), settings=read_settings(table))
     value = what if score is None else f"= {score:.4f}"
     replaced = f", in place of those of {_judge_name(earlier)}" if had_scores else ""
     now = _judge_name({RECORD_KEY: task.record()})

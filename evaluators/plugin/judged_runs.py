@@ -28,18 +28,6 @@ def judged_task(name: str) -> JudgedTask:
     return known[name]()
 
 
-def prediction_files(task: BeyondTask, given: Path) -> list[Path]:
-    """A prediction file of the task, or all such files at or below a folder.
-
-    Raises:
-        FileNotFoundError: if there is none.
-    """
-    files = [given] if given.is_file() else sorted(given.rglob(task.prediction_file_name))
-    if not files:
-        raise FileNotFoundError(f"no {task.prediction_file_name} at or below {given}")
-    return files
-
-
 def saved_predictions(task: BeyondTask, files: Sequence[Path]) -> list[Predictions]:
     """The rankings of a task in prediction files, each checked against the task's loaded data.
 

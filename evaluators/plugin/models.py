@@ -56,7 +56,7 @@ def register_local_model(directory: str | Path) -> ModelMeta:
         {
             "loader": load,
             "name": _name_of(path),
-            "revision": fingerprint(path, _MODEL_FILES),
+            "revision": weights_revision(path),
             "model_type": [model_type],
             "languages": ["eng-Latn"],
         }
@@ -64,6 +64,15 @@ def register_local_model(directory: str | Path) -> ModelMeta:
     register_model(meta)
     register_model(meta, str(path))
     return meta
+
+
+def weights_revision(directory: Path) -> str:
+    """A fingerprint of the weights, tokenizer and configuration in a model directory.
+
+    Raises:
+        ValueError: if it holds none of them.
+    """
+    return fingerprint(directory, _MODEL_FILES)
 
 
 def _loader_of(path: Path) -> tuple[Callable[..., Any], str]:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from evaluators.files import unfinished
 from evaluators.metrics.bootstrap import Bootstrapped
 
-_PROVENANCE = "mteb_beyond"
+_PROVENANCE, _SETTINGS = "mteb_beyond", "mteb_beyond_settings"
 # What follows a task's name in the files that a run saves: mteb's rankings, and our table of scores per query.
 PREDICTIONS, PER_QUERY = "_predictions.json", "_per_query.parquet"
 SAVED_BY = "`mteb-beyond run --prediction-folder DIR` saves rankings and scores per query"
@@ -81,12 +81,17 @@ def output_folder(folder: Path) -> Path:
 
 
 def write_per_query(
-    path: Path, rows: Mapping[str, Mapping[str, Any]], provenance: Mapping[str, Any], subset: str | None = None
+    path: Path,
+    rows: Mapping[str, Mapping[str, Any]],
+    provenance: Mapping[str, Any],
+    subset: str | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> None:
     """Write one row per query: ``query-id`` and the special scores; a value that a query lacks is null.
 
     ``provenance`` goes into the file's schema metadata. With a ``subset`` of a task that has several, its rows name it
-    in the column ``subset`` and join those of the other subsets, where these are of the same provenance.
+    in the column ``subset`` and join those of the other subsets, where these are of the same provenance. ``settings``:
+    those of the model (mteb's ``experiment_kwargs``), for :func:`read_settings`; ``None`` if they are not known.
     """
     columns: list[str] = list(dict.fromkeys(name for row in rows.values() for name in row))
     values: dict[str, Sequence[Any]] = {} if subset is None else {SUBSET: [subset] * len(rows)}
@@ -98,13 +103,32 @@ def write_per_query(
         earlier = pq.read_table(path)
         others = earlier.filter(pc.not_equal(earlier[SUBSET], subset))
         table = pa.concat_tables([others, table], promote_options="permissive")
+    write_table(path, table, provenance, settings)
+
+
+def write_table(
+    path: Path, table: pa.Table, provenance: Mapping[str, Any], settings: Mapping[str, Any] | None = None
+) -> None:
+    """Write a table as a whole; ``provenance`` and ``settings`` go into the file's schema metadata."""
+    about = {_PROVENANCE: json.dumps(provenance)}
+    if settings is not None:
+        about[_SETTINGS] = json.dumps(settings, default=str)
     with unfinished(path) as part:
-        pq.write_table(table.replace_schema_metadata({_PROVENANCE: json.dumps(provenance)}), part)
+        pq.write_table(table.replace_schema_metadata(about), part)
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
-    """What :func:`write_per_query` was told, or an empty dictionary if there is no such file or it says nothing."""
+    """What :func:`write_table` was told, or an empty dictionary if there is no such file or it says nothing."""
+    return _metadata(path, _PROVENANCE) or {}
+
+
+def read_settings(path: Path) -> dict[str, Any] | None:
+    """The model's settings that :func:`write_per_query` was told; ``None`` if there is no such file or it has none."""
+    return _metadata(path, _SETTINGS)
+
+
+def _metadata(path: Path, key: str) -> dict[str, Any] | None:
     if not path.is_file():
-        return {}
-    found = (pq.read_schema(path).metadata or {}).get(_PROVENANCE.encode())
-    return dict(json.loads(found)) if found else {}
+        return None
+    found = (pq.read_schema(path).metadata or {}).get(key.encode())
+    return dict(json.loads(found)) if found else None

@@ -21,9 +21,9 @@ from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.first_stage import FirstStage, read_first_stage
 from evaluators.plugin.mteb_internals import is_cross_encoder, is_sparse_encoder
+from evaluators.plugin.predictions import one_prediction_file
 from evaluators.plugin.results import (
     PER_QUERY,
-    PREDICTIONS,
     SpecialScores,
     TaskOption,
     read_provenance,
@@ -149,17 +149,6 @@ class BeyondTask(AbsTaskRetrieval):
                 self.unload_data()
                 raise
 
-    def _predictions_below(self, folder: Path) -> Path:
-        """This task's predictions in a folder, or below it if there is only one such file."""
-        direct = folder / self.prediction_file_name
-        found = [direct] if direct.is_file() else sorted(folder.rglob(self.prediction_file_name))
-        if len(found) > 1:
-            listed = "\n  ".join(str(f.parent) for f in found)
-            raise ValueError(
-                f"{self.metadata.name}: {folder} holds several models' predictions; name one of\n  {listed}"
-            )
-        return found[0] if found else direct
-
     def _loading_settings(self) -> tuple[Any, ...]:
         return self.data_path, self.first_stage_predictions, self.first_stage_top_k
 
@@ -251,11 +240,7 @@ class BeyondTask(AbsTaskRetrieval):
         return self
 
     def _read_first_stage(self, path: str | Path, top_k: int) -> FirstStage:
-        given = Path(path)
-        file = self._predictions_below(given) if given.is_dir() else given
-        if file.name.endswith(PREDICTIONS) and file.name != self.prediction_file_name:
-            raise ValueError(f"{file} holds the predictions of another task than {self.metadata.name}")
-        return read_first_stage(file, "default", SPLIT, top_k)
+        return read_first_stage(one_prediction_file(Path(path), self.metadata.name), "default", SPLIT, top_k)
 
     # ---- options and records ---------------------------------------------------------------------------------
 
@@ -356,7 +341,10 @@ class BeyondTask(AbsTaskRetrieval):
             figures |= doubt.own_figures(self._model)
         if self._prediction_folder is not None:
             subset = None if hf_subset == "default" else hf_subset
-            write_per_query(self.per_query_file(self._prediction_folder), special.per_query, self.provenance(), subset)
+            meta = None if self._model is None else self._model.mteb_model_meta
+            settings = None if meta is None else dict(meta.experiment_kwargs or {})
+            path = self.per_query_file(self._prediction_folder)
+            write_per_query(path, special.per_query, self.provenance(), subset, settings)
         record = self.record() | ({"notes": self.data.notes} if self.data.notes else {})
         return figures | special.scores | self.data.counts | {RECORD_KEY: record}
 

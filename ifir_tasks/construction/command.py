@@ -88,17 +88,18 @@ def _build(args: argparse.Namespace) -> int:
     from evaluators.judge.options import language_model_of, sampling_of
     from ifir_tasks.construction.domains import choose_domain
     from ifir_tasks.construction.pipeline import Options, build
-    from ifir_tasks.construction.prompts import Asking, read_prompts
+    from ifir_tasks.construction.prompts import DomainAsking, read_prompts
     from ifir_tasks.construction.sources import read_source
 
     for name in ("marks", "examples"):
         if getattr(args, name) < 1:
             raise ValueError(f"--{name} must be at least 1, got {getattr(args, name)}")
     domain = choose_domain(args.domain, args.domains)
-    asking = Asking(args.llm or "", sampling_of(args, "llm"), read_prompts(args.prompts), domain)
+    language_model = language_model_of(args, "llm")
+    asking = DomainAsking(language_model, args.llm or "", sampling_of(args, "llm"), read_prompts(args.prompts), domain)
     workspace = Workspace(
         args.out.expanduser(),
-        language_model_of(args, "llm") if args.llm else None,
+        language_model if args.llm else None,
         redo=args.redo,
         dry_run=args.dry_run,
         ask_again=args.ask_again,

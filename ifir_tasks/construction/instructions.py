@@ -10,7 +10,7 @@ from typing import Any
 from evaluators.construction.workspace import Job, Row, Stage, Workspace, fingerprint
 from evaluators.judge import Reply
 from ifir_tasks.construction.domains import Level, filled
-from ifir_tasks.construction.prompts import FIRST, NEXT, Asking
+from ifir_tasks.construction.prompts import FIRST, NEXT, DomainAsking
 from ifir_tasks.construction.replies import read_instruction
 from ifir_tasks.construction.sources import SourceQuery
 from ifir_tasks.ids import query_id
@@ -65,7 +65,7 @@ def empty_row(base: str, source: str, level: int, query: str) -> Row:
 
 
 def make_instructions(
-    workspace: Workspace, asking: Asking, queries: Sequence[SourceQuery], levels: Sequence[int], seed: int
+    workspace: Workspace, asking: DomainAsking, queries: Sequence[SourceQuery], levels: Sequence[int], seed: int
 ) -> list[Row]:
     """The rows of all levels; a row without instruction has a ``problem``, and no level above it.
 
@@ -84,9 +84,9 @@ def make_instructions(
         first = number == levels[0]
         settings = {"seed": seed, "queries": fingerprint([[q.id, q.text, q.fields] for q in queries])}
         if not level.templates:
-            settings |= asking.settings(FIRST if first else NEXT)
+            settings |= asking.record_of(FIRST if first else NEXT)
         else:
-            settings["domain"] = f"{asking.domain.name} {asking.domain.version}"
+            settings["domain"] = asking.domain_version
         jobs = [_job(asking, level, number, row, fields[row["source"]], seed, first) for row in below]
         rows = workspace.run(Stage(f"instructions-level-{number}", settings, jobs, _read))
         out += rows
@@ -94,7 +94,7 @@ def make_instructions(
     return out
 
 
-def _job(asking: Asking, level: Level, number: int, below: Row, fields: Any, seed: int, first: bool) -> Job:
+def _job(asking: DomainAsking, level: Level, number: int, below: Row, fields: Any, seed: int, first: bool) -> Job:
     rng = random.Random(f"{seed}/{below['base']}/{number}")
     chosen = level.draw(fields, rng, below["base"])
     row = empty_row(below["base"], below["source"], number, below["query"])
@@ -106,8 +106,8 @@ def _job(asking: Asking, level: Level, number: int, below: Row, fields: Any, see
         return Job(row)
     values = {"query": row["query"], "task": level.task, "conditions": "\n".join(row["conditions"])}
     if first:
-        return Job(row, asking.request(FIRST, **values))
-    return Job(row, asking.request(NEXT, instruction=row["below"], **values))
+        return Job(row, asking.request_by(FIRST, **values))
+    return Job(row, asking.request_by(NEXT, instruction=row["below"], **values))
 
 
 def _read(row: Row, reply: Reply) -> None:

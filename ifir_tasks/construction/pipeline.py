@@ -12,7 +12,7 @@ from evaluators.plugin.checks import shown
 from evaluators.plugin.dataset import Card, is_dataset_directory
 from ifir_tasks.construction import export, statistics
 from ifir_tasks.construction.instructions import instruction_of
-from ifir_tasks.construction.prompts import Asking
+from ifir_tasks.construction.prompts import DomainAsking
 from ifir_tasks.construction.rating import N_EXAMPLES, SHEET, means, rate
 from ifir_tasks.construction.relevance import Verdict, check_relevance, nest_rows
 from ifir_tasks.construction.review import (
@@ -52,7 +52,7 @@ class Options:
     license: str = "unknown"
 
 
-def build(workspace: Workspace, source: Source, asking: Asking, options: Options) -> dict[str, Any]:
+def build(workspace: Workspace, source: Source, asking: DomainAsking, options: Options) -> dict[str, Any]:
     """Do every stage that is not done yet, up to the first that waits for somebody; return the report.
 
     Raises:
@@ -97,7 +97,7 @@ def build(workspace: Workspace, source: Source, asking: Asking, options: Options
             **counts,
         },
         "undecided": [list(pair) for pair in settled.undecided],
-        "record": {"seed": options.seed, **_record(asking)},
+        "record": {"seed": options.seed, **asking.record()},
     }
     export.write(workspace, source, chosen, settled, asking.domain.name, _card(report, options.license))
     write_text(workspace.work / "report.json", statistics.as_json(report))
@@ -111,7 +111,7 @@ def build(workspace: Workspace, source: Source, asking: Asking, options: Options
 
 def _with_edited(
     workspace: Workspace,
-    checker: Asking | None,
+    checker: DomainAsking | None,
     source: Source,
     reviews: Mapping[str, InstructionReview],
     checked: Sequence[Row],
@@ -146,16 +146,6 @@ def _what_waits(workspace: Workspace, waiting: Mapping[str, list[str]]) -> str:
         "and run again; or pass --accept-unreviewed"
         + (f". The dataset in {workspace.directory} is the one written before" if before else "")
     )
-
-
-def _record(asking: Asking) -> dict[str, Any]:
-    settings = asking.settings("relevance")
-    return {
-        "model": asking.model,
-        "sampling": settings["sampling"],
-        "prompts": {name: prompt.version for name, prompt in asking.prompts.items()},
-        "domain": settings["domain"],
-    }
 
 
 def _card(report: Mapping[str, Any], license_id: str) -> Card:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluators.judge import Prompt, Request, Sampling, read_prompt
+from evaluators.judge import Prompt, PromptedAsking, Request, package_prompts
 from ifir_tasks.construction.domains import Domain
 
 FOLDER = Path(__file__).parent / "prompts"
@@ -22,22 +22,16 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Asking:
-    """How the language model is asked: which model, how it draws its replies, and with which prompts.
+class DomainAsking(PromptedAsking):
+    """How the language model is asked about a domain.
 
     Attributes:
-        model: its name.
-        sampling: sampling parameters.
-        prompts: by name.
         domain: fills the prompts' fields on expert, asker, query and passage.
     """
 
-    model: str
-    sampling: Sampling
-    prompts: Mapping[str, Prompt]
     domain: Domain
 
-    def request(self, name: str, **values: str) -> Request:
+    def request_by(self, name: str, /, **values: str) -> Request:
         """The request that a prompt makes, with the fields that the domain does not give."""
         domain = self.domain
         of_domain = {
@@ -47,16 +41,21 @@ class Asking:
             "passage_kind": domain.passage,
         }
         used = {key: text for key, text in of_domain.items() if key in FIELDS[name]}
-        return Request(self.model, self.prompts[name].messages(**used, **values), self.sampling)
+        return super().request_by(name, **used, **values)
 
-    def settings(self, name: str) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
+        """What replies to the prompts depend on beside the data."""
+        return {**self.settings(self.prompts), "domain": self.domain_version}
+
+    def record_of(self, name: str) -> dict[str, Any]:
         """What a reply to this prompt depends on beside the data."""
-        return {
-            "model": self.model,
-            "sampling": {**asdict(self.sampling), "extra": dict(self.sampling.extra)},
-            "prompt": f"{name} {self.prompts[name].version}",
-            "domain": f"{self.domain.name} {self.domain.version}",
-        }
+        prompt = f"{name} {self.prompts[name].version}"
+        return {**self.manner(), "prompt": prompt, "domain": self.domain_version}
+
+    @property
+    def domain_version(self) -> str:
+        """The domain's name and version, as records name it."""
+        return f"{self.domain.name} {self.domain.version}"
 
 
 def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
@@ -66,11 +65,4 @@ def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
         FileNotFoundError: if there is no such folder, or it holds none of them.
         ValueError: naming a file whose form or fields are others.
     """
-    names = list(FIELDS)
-    own = {name for name in names if folder is not None and (folder / f"{name}.txt").is_file()}
-    if folder is not None and not own:
-        raise FileNotFoundError(f"{folder} holds none of {', '.join(f'{name}.txt' for name in names)}")
-    return {
-        name: read_prompt((folder if folder and name in own else FOLDER) / f"{name}.txt", FIELDS[name])
-        for name in names
-    }
+    return package_prompts(FOLDER, FIELDS, folder)

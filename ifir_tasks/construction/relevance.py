@@ -9,7 +9,7 @@ from evaluators.construction.workspace import Job, Row, Stage, Workspace
 from evaluators.judge import Reply
 from evaluators.judge.answers import read_verdict
 from ifir_tasks.construction.instructions import Instruction
-from ifir_tasks.construction.prompts import RELEVANCE, Asking
+from ifir_tasks.construction.prompts import RELEVANCE, DomainAsking
 from ifir_tasks.construction.sources import LABEL, Source
 
 
@@ -43,7 +43,7 @@ def by_level(instructions: Iterable[Instruction]) -> dict[str, list[Instruction]
 
 
 def check_relevance(
-    workspace: Workspace, asking: Asking | None, source: Source, instructions: Sequence[Instruction], name: str
+    workspace: Workspace, asking: DomainAsking | None, source: Source, instructions: Sequence[Instruction], name: str
 ) -> list[Row]:
     """One row for each instruction and each relevant passage of its source query, with ``verdict`` and ``reason``.
 
@@ -59,7 +59,7 @@ def check_relevance(
     """
     settings: dict[str, object] = {"passages": source.relevance_fingerprint}
     if asking is not None:
-        settings |= asking.settings(RELEVANCE)
+        settings |= asking.record_of(RELEVANCE)
     jobs = [
         _job(asking, source, instruction, document, label)
         for instruction in instructions
@@ -68,7 +68,7 @@ def check_relevance(
     return workspace.run(Stage(name, settings, jobs, _read))
 
 
-def _job(asking: Asking | None, source: Source, instruction: Instruction, document: str, label: str) -> Job:
+def _job(asking: DomainAsking | None, source: Source, instruction: Instruction, document: str, label: str) -> Job:
     given = instruction.given.get(LABEL, "")
     row: Row = {
         "query-id": instruction.id,
@@ -84,7 +84,9 @@ def _job(asking: Asking | None, source: Source, instruction: Instruction, docume
     if asking is None:
         return Job(row | {"verdict": _word(Verdict.KEPT), "reason": "relevant in the source; no model was asked"})
     passage = source.passages[document]
-    return Job(row, asking.request(RELEVANCE, query=instruction.query, instruction=instruction.text, passage=passage))
+    return Job(
+        row, asking.request_by(RELEVANCE, query=instruction.query, instruction=instruction.text, passage=passage)
+    )
 
 
 def _read(row: Row, reply: Reply) -> None:

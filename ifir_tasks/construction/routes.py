@@ -11,7 +11,7 @@ from evaluators.construction.workspace import Job, Row, Stage, Workspace, finger
 from evaluators.judge import Reply
 from evaluators.plugin.checks import DatasetError, shown
 from ifir_tasks.construction.instructions import empty_row, make_instructions
-from ifir_tasks.construction.prompts import CITATION, Asking
+from ifir_tasks.construction.prompts import CITATION, DomainAsking
 from ifir_tasks.construction.replies import read_request
 from ifir_tasks.construction.sources import Source, SourceQuery
 
@@ -30,7 +30,7 @@ def asks_for_relevance(route: Route) -> bool:
 
 
 def instructions_by(
-    route: Route, workspace: Workspace, asking: Asking, source: Source, seed: int, n_marks: int
+    route: Route, workspace: Workspace, asking: DomainAsking, source: Source, seed: int, n_marks: int
 ) -> list[Row]:
     """The rows of stage 1.
 
@@ -51,7 +51,7 @@ def instructions_by(
 
 
 def _from_citations(
-    workspace: Workspace, asking: Asking, queries: Sequence[SourceQuery], seed: int, n_marks: int
+    workspace: Workspace, asking: DomainAsking, queries: Sequence[SourceQuery], seed: int, n_marks: int
 ) -> list[Row]:
     """One base query for each chosen citation mark (IFIR, section 3.2, on FIRE): a model writes query and instruction.
 
@@ -69,9 +69,9 @@ def _from_citations(
         for number in sorted(chosen):
             row = empty_row(f"{query.id}.{number + 1}", query.id, 0, "")
             row["context"] = citation_context(query.text, number)
-            jobs.append(Job(row, asking.request(CITATION, context=row["context"])))
+            jobs.append(Job(row, asking.request_by(CITATION, context=row["context"])))
     queries_seen = fingerprint([[q.id, q.text] for q in queries])
-    settings = {"seed": seed, "marks": n_marks, "queries": queries_seen, **asking.settings(CITATION)}
+    settings = {"seed": seed, "marks": n_marks, "queries": queries_seen, **asking.record_of(CITATION)}
     return workspace.run(Stage("instructions-level-0", settings, jobs, _read_request))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tcr_tasks.builder.paraphrase import Asking
+    from evaluators.judge import PromptedAsking
     from tcr_tasks.builder.plans import Options, Plans
 
 
@@ -186,18 +186,21 @@ def _options(args: argparse.Namespace) -> Options:
     )
 
 
-def _asking(args: argparse.Namespace) -> Asking | None:
+def _asking(args: argparse.Namespace) -> PromptedAsking | None:
     if args.llm is None:
         if args.prompts is not None:
             raise ValueError("--prompts are for a language model: name one with --llm")
         return None
+    from evaluators.judge import PromptedAsking
     from evaluators.judge.options import language_model_of, sampling_of
-    from tcr_tasks.builder.paraphrase import Asking, read_prompts
+    from tcr_tasks.builder.paraphrase import read_prompts
 
-    return Asking(language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"), read_prompts(args.prompts))
+    return PromptedAsking(
+        language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"), read_prompts(args.prompts)
+    )
 
 
-def _tell_plans(plans: Plans, asking: Asking | None) -> None:
+def _tell_plans(plans: Plans, asking: PromptedAsking | None) -> None:
     from tcr_tasks.builder.paraphrase import header_requests, question_requests
     from tcr_tasks.builder.report import by_type
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from evaluators.judge import LanguageModel, Prompt, Reply, Request, Sampling
+from evaluators.judge import Prompt, PromptedAsking, Reply, Request, package_prompts
 from evaluators.judge.reply import UnreadableReplyError
-from tcr_tasks.asking import package_prompts
 from tcr_tasks.builder.generate import Planned
 from tcr_tasks.builder.kinds import name_words
 from tcr_tasks.builder.sources import SourceTable
@@ -26,28 +24,6 @@ _LONGEST_HEADER = 60
 # Letters of a word that its inflections share.
 _STEM = 4
 _HEADING = re.compile(r"^[\s*#>_]*question[\s*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Asking:
-    """How the language model is asked."""
-
-    language_model: LanguageModel
-    model: str
-    sampling: Sampling
-    prompts: Mapping[str, Prompt]
-
-    def request(self, name: str, **values: str) -> Request:
-        """The request that a prompt makes."""
-        return Request(self.model, self.prompts[name].messages(**values), self.sampling)
-
-    def settings(self) -> dict[str, Any]:
-        """What a reply depends on beside the data."""
-        return {
-            "model": self.model,
-            "sampling": {**asdict(self.sampling), "extra": dict(self.sampling.extra)},
-            "prompts": {name: prompt.version for name, prompt in self.prompts.items()},
-        }
 
 
 @dataclass(frozen=True)
@@ -71,10 +47,10 @@ def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
 # --- questions ---------------------------------------------------------------------------------------------------
 
 
-def question_requests(asking: Asking, planned: Sequence[Planned], texts: Mapping[str, str]) -> list[Request]:
+def question_requests(asking: PromptedAsking, planned: Sequence[Planned], texts: Mapping[str, str]) -> list[Request]:
     """One request for each question, whose text so far is in ``texts``."""
     return [
-        asking.request(
+        asking.request_by(
             QUESTION,
             topic=p.source.name,
             question=texts[p.id],
@@ -84,7 +60,7 @@ def question_requests(asking: Asking, planned: Sequence[Planned], texts: Mapping
     ]
 
 
-def paraphrase_questions(asking: Asking, planned: Sequence[Planned], texts: Mapping[str, str]) -> Paraphrased:
+def paraphrase_questions(asking: PromptedAsking, planned: Sequence[Planned], texts: Mapping[str, str]) -> Paraphrased:
     """Every question in other words; one that lost a value of its conditions is no paraphrase."""
     requests = question_requests(asking, planned, texts)
     out: dict[str, str] = {}
@@ -163,13 +139,13 @@ _SHIFT = re.compile(r"[(\[]\s*[x×*/÷+−-]\s*\d|10\s*\^")
 # --- headers -----------------------------------------------------------------------------------------------------
 
 
-def header_requests(asking: Asking, sources: Sequence[SourceTable]) -> list[Request]:
+def header_requests(asking: PromptedAsking, sources: Sequence[SourceTable]) -> list[Request]:
     """One request for each table."""
-    return [asking.request(HEADERS, table=s.name, columns="\n".join(_described(s))) for s in sources]
+    return [asking.request_by(HEADERS, table=s.name, columns="\n".join(_described(s))) for s in sources]
 
 
 def paraphrase_headers(
-    asking: Asking, sources: Sequence[SourceTable]
+    asking: PromptedAsking, sources: Sequence[SourceTable]
 ) -> tuple[dict[str, dict[str, tuple[str, ...]]], Counter[str]]:
     """Other names of columns, by the table's place and the column's name, and what could not be used, by reason."""
     out: dict[str, dict[str, tuple[str, ...]]] = {}

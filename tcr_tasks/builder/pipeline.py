@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import track
 
 from evaluators.files import only_run
+from evaluators.judge import PromptedAsking
 from tcr_tasks.builder import report as told
 from tcr_tasks.builder.assembly import (
     Assembled,
@@ -29,7 +30,7 @@ from tcr_tasks.builder.files import Record, digest
 from tcr_tasks.builder.generate import Planned
 from tcr_tasks.builder.groups import Group, Making, keep_group, kept_group, misprinted
 from tcr_tasks.builder.output import BuiltQuestion, BuiltTable
-from tcr_tasks.builder.paraphrase import Asking, doubtful_rewrites, paraphrase_headers, paraphrase_questions
+from tcr_tasks.builder.paraphrase import doubtful_rewrites, paraphrase_headers, paraphrase_questions
 from tcr_tasks.builder.plans import Options, Plans, make_plans
 from tcr_tasks.builder.review import Decisions, checked_sheet, decide, meanings, read_sheet, said_by, write_review
 from tcr_tasks.builder.signals import candidates
@@ -44,7 +45,7 @@ def build(
     out: Path,
     options: Options,
     counter: TokenCounter,
-    asking: Asking | None = None,
+    asking: PromptedAsking | None = None,
     *,
     redo: bool = False,
     tell: Callable[[str], None] = print,
@@ -77,7 +78,7 @@ def _build(
     out: Path,
     options: Options,
     counter: TokenCounter,
-    asking: Asking | None,
+    asking: PromptedAsking | None,
     *,
     redo: bool,
     tell: Callable[[str], None],
@@ -162,7 +163,9 @@ def _build(
 # --- steps -------------------------------------------------------------------------------------------------------
 
 
-def _settings(paths: Sequence[Path], options: Options, counter: TokenCounter, asking: Asking | None) -> dict[str, Any]:
+def _settings(
+    paths: Sequence[Path], options: Options, counter: TokenCounter, asking: PromptedAsking | None
+) -> dict[str, Any]:
     """Everything that the groups depend on."""
     return {
         "sources": {db_id: _fingerprint(path) for db_id, path in sorted(databases(paths).items())},
@@ -174,7 +177,7 @@ def _settings(paths: Sequence[Path], options: Options, counter: TokenCounter, as
         "most_rows": options.most_rows,
         "format": options.format or "mixed",
         "token_counter": counter.name,
-        "language_model": None if asking is None else asking.settings(),
+        "language_model": None if asking is None else asking.settings(asking.prompts),
     }
 
 
@@ -219,7 +222,7 @@ def _without_id(failure: str, question: str) -> str:
 
 
 def _texts(
-    assembled: Assembled, options: Options, asking: Asking | None
+    assembled: Assembled, options: Options, asking: PromptedAsking | None
 ) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
     """The questions' texts, those without a language model, and what became of the paraphrases."""
     plain = {p.id: _text(p, options) for p in assembled.planned}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from evaluators.judge import LanguageModel, Prompt, Request, Sampling, read_prompt
+from evaluators.judge import Asking, Prompt, Request, read_prompt
 from evaluators.metrics.ranking import check_k, top
 from evaluators.plugin.checks import shown
 from evaluators.plugin.predictions import Predictions
+from evaluators.plugin.variants import distinct_names, names_of_run, variant_beside
 from tcr_tasks.builder.tokens import default_counter
 from tcr_tasks.cutting import Cutter, ShownTable
 from tcr_tasks.data import Question
@@ -84,15 +86,13 @@ class Exam:
 
     Attributes:
         task: with its data loaded.
-        language_model, model, sampling: who is asked.
+        asking: who is asked, and how.
         prompt: with the fields ``tables`` and ``question``.
         context_tokens: the longest prompt and reply together; ``None``: as long as the tables are.
     """
 
     task: TCRTask
-    language_model: LanguageModel
-    model: str
-    sampling: Sampling
+    asking: Asking
     prompt: Prompt = field(default_factory=lambda: read_prompt(PROMPT, FIELDS))
     context_tokens: int | None = None
     cutter: Cutter = field(default_factory=lambda: Cutter(default_counter()), repr=False)
@@ -137,7 +137,7 @@ class Exam:
         if self.context_tokens is not None:
             bare = self._request(tables, [""] * len(tables), question)
             around = sum(self.cutter.counter.count(message["content"]) for message in bare.messages) + _TEMPLATE_TOKENS
-            left = self.context_tokens - self.sampling.max_tokens - around
+            left = self.context_tokens - self.asking.sampling.max_tokens - around
         found = self.cutter.shown(texts, left)
         if found is None:
             heads = {key: self.cutter.header_tokens(text) for key, text in texts.items()}
@@ -153,8 +153,7 @@ class Exam:
             "\n".join([f"Table {n} of {len(ids)}", *self._tables[key].notes, "", text.strip("\n")])
             for n, (key, text) in enumerate(zip(ids, texts, strict=True), 1)
         ]
-        messages = self.prompt.messages(tables="\n\n".join(blocks) or _NO_TABLES, question=question.text)
-        return Request(self.model, messages, self.sampling)
+        return self.asking.request(self.prompt, tables="\n\n".join(blocks) or _NO_TABLES, question=question.text)
 
 
 def expected_answers(questions: Sequence[Question]) -> dict[str, tuple[Value, ...]]:
@@ -184,17 +183,24 @@ def expected_answers(questions: Sequence[Question]) -> dict[str, tuple[Value, ..
 
 
 def read_retrievers(saved: Sequence[Predictions]) -> list[Retriever]:
-    """Rankings under names that tell them apart: the model's, with its revision or its folder where it must be."""
-    out: list[Retriever] = []
-    for predictions in saved:
+    """Rankings under names that tell them apart: the model's, with its settings, its revision or, where all are the
+    same, the place of the file below the folder that holds these files.
+    """
+    places = _places([predictions.path.resolve() for predictions in saved])
+    choices: dict[int, tuple[str, ...]] = {}
+    for at, (predictions, place) in enumerate(zip(saved, places, strict=True)):
         model, revision = str(predictions.model["model_name"]), str(predictions.model["revision"])
-        same = [p for p in saved if p.model["model_name"] == model]
-        name = model
-        if len(same) > 1:
-            revisions = {str(p.model["revision"]) for p in same}
-            name = f"{model}@{revision[:8]}" if len(revisions) == len(same) else f"{model} ({predictions.path.parent})"
-        out.append(Retriever(name, predictions))
-    return out
+        told = names_of_run(model, revision, variant_beside(predictions.path, model, revision))
+        choices[at] = (*told, f"{told[0]} [{place}]")
+    names = distinct_names(choices)
+    return [Retriever(names[at], predictions) for at, predictions in enumerate(saved)]
+
+
+def _places(paths: Sequence[Path]) -> list[str]:
+    """Where each file is below the folder that holds all: by its folder where every file has one of its own."""
+    own = len({path.parent for path in paths}) == len(paths)
+    shown = [path.parent if own else path for path in paths]
+    return [Path(os.path.relpath(p, os.path.commonpath([q.parent for q in shown]))).as_posix() for p in shown]
 
 
 def settings_of(retrievers: Sequence[Retriever], ks: Sequence[int]) -> list[Setting]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaluators.judge.options import add_dry_run_option, add_model_options, language_model_of, sampling_of
-from tcr_tasks.options import add_out_option, add_task_options, needed_out
+from tcr_tasks.options import PREDICTIONS_HELP, add_out_option, add_task_options, needed_out
 from tcr_tasks.qa.values import TOLERANCE
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def add_qa_command(steps: Any) -> None:
         nargs="+",
         default=[],
         metavar="FILE_OR_DIR",
-        help="prediction files of mteb, or folders with those of several models (none: only target and no table)",
+        help=f"saved predictions, each {PREDICTIONS_HELP}; none: only target and no table",
     )
     command.add_argument(
         "--top-k", type=_cut_offs, default=(1, 3, 5), metavar="K,K", help="how many of the best tables (1,3,5)"
@@ -98,16 +97,20 @@ def _qa(args: argparse.Namespace) -> int:
 
 
 def _exam(args: argparse.Namespace) -> tuple[Exam, list[Retriever]]:
-    from evaluators.judge import read_prompt
-    from evaluators.plugin.judged_runs import prediction_files, saved_predictions
+    from evaluators.judge import Asking, read_prompt
+    from evaluators.plugin.judged_runs import saved_predictions
+    from evaluators.plugin.predictions import prediction_files
     from tcr_tasks.loaded import load_tcr
     from tcr_tasks.qa.asking import FIELDS, PROMPT, Exam, read_retrievers
 
     prompt = read_prompt(args.prompt or PROMPT, FIELDS)
     task = load_tcr(args.data, args.task)
-    files = [file for place in args.predictions for file in prediction_files(task, Path(place).expanduser())]
+    files = [
+        file for place in args.predictions for file in prediction_files(Path(place).expanduser(), task.metadata.name)
+    ]
     saved = saved_predictions(task, list(dict.fromkeys(file.resolve() for file in files)))
-    exam = Exam(task, language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"), prompt, args.context_tokens)
+    asking = Asking(language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"))
+    exam = Exam(task, asking, prompt, args.context_tokens)
     return exam, read_retrievers(saved)
 
 
@@ -116,31 +119,30 @@ def _about(exam: Exam, tolerance: float) -> dict[str, Any]:
     from tcr_tasks.loaded import data_of
 
     return {
-        "reader": exam.model,
+        "reader": exam.asking.model,
         **data_of(exam.task),
         "prompt_version": exam.prompt.version,
         "tolerance": tolerance,
         "context_tokens": exam.context_tokens,
         "tokens_counted_by": exam.cutter.counter.name if exam.context_tokens is not None else None,
-        "temperature": exam.sampling.temperature,
-        "top_p": exam.sampling.top_p,
-        "max_tokens": exam.sampling.max_tokens,
+        "temperature": exam.asking.sampling.temperature,
+        "top_p": exam.asking.sampling.top_p,
+        "max_tokens": exam.asking.sampling.max_tokens,
     }
 
 
 def _write(out: Path, results: Results, about: dict[str, Any]) -> Sequence[Path]:
     import pandas as pd
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     from evaluators.files import write_text
+    from evaluators.plugin.results import write_table
     from tcr_tasks.qa.report import csv_rows, report
 
     shown = {name: value for name, value in about.items() if value is not None}
     write_text(out / REPORT, report(results.cells, shown))
     write_text(out / RESULTS, pd.DataFrame(csv_rows(results.cells, about)).to_csv(index=False, lineterminator="\n"))
-    table = pa.Table.from_pylist(results.rows).replace_schema_metadata({"mteb_beyond": json.dumps(about)})
-    pq.write_table(table, out / PER_QUERY)
+    write_table(out / PER_QUERY, pa.Table.from_pylist(results.rows), about)
     return [out / REPORT, out / RESULTS, out / PER_QUERY]
 
 

@@ -46,7 +46,7 @@ def examine(exam: Exam, retrievers: Sequence[Retriever], ks: Sequence[int], tole
     oracle: dict[str, Answered] = {}
     for setting in settings_of(retrievers, ks):
         asked = exam.asked(setting)
-        outcomes = exam.language_model.ask([a.request for a in asked], label=label_of(setting))
+        outcomes = exam.asking.language_model.ask([a.request for a in asked], label=label_of(setting))
         answered = [
             score(a, outcome, expected[a.question.id], tolerance) for a, outcome in zip(asked, outcomes, strict=True)
         ]
@@ -64,7 +64,7 @@ def plan(exam: Exam, retrievers: Sequence[Retriever], ks: Sequence[int]) -> Esti
         ValueError: as :func:`examine`.
     """
     expected_answers(exam.questions)
-    estimate = Estimate(exam.language_model, exam.cutter)
+    estimate = Estimate(exam.asking.language_model, exam.cutter)
     for setting in settings_of(retrievers, ks):
         estimate.add((a.request, [table.text for table in a.tables]) for a in exam.asked(setting))
     return estimate

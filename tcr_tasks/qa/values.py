@@ -15,8 +15,7 @@ from decimal import Decimal
 from html import unescape
 from typing import Any, Literal
 
-from tcr_tasks.builder.words import from_roman, from_words
-from tcr_tasks.surface import MONTHS
+from tcr_tasks.values import read_moment, roman_number
 
 __all__ = ["TOLERANCE", "Value", "read_value", "same_value"]
 
@@ -24,6 +23,7 @@ __all__ = ["TOLERANCE", "Value", "read_value", "same_value"]
 TOLERANCE = 1e-5
 _NOTHING = Decimal("1e-12")
 _LARGEST_POWER = 400
+_LONGEST_DATE = 100
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ def same_value(first: Value, second: Value, tolerance: float = TOLERANCE) -> boo
         return first.key == second.key
     if {first.kind, second.kind} == {"number", "text"}:
         number, text = (first, second) if first.kind == "number" else (second, first)
-        return _roman(str(text.key)) == number.key
+        # In small letters, too: texts are compared without regard to case.
+        return roman_number(str(text.key).upper()) == number.key
     return False
 
 
@@ -89,8 +90,8 @@ def read_value(raw: Any) -> Value:
     found = _NUMBER.fullmatch(text.replace("−", "-"))
     if found:
         return _number(Decimal(found[1].replace(",", "")))
-    if len(text) <= _LONGEST_DATE and (moment := _moment(text)) is not None:
-        return Value("date", moment)
+    if len(text) <= _LONGEST_DATE and (moment := read_moment(text)) is not None:
+        return Value("date", datetime.datetime.combine(moment.day, moment.time or datetime.time()))
     return Value("text", text.casefold())
 
 
@@ -113,88 +114,3 @@ def _same_number(first: Decimal, second: Decimal, tolerance: float) -> bool:
     if first == first.to_integral_value() and second == second.to_integral_value():
         return False
     return abs(first - second) <= max(Decimal(repr(tolerance)) * max(abs(first), abs(second)), _NOTHING)
-
-
-def _roman(text: str) -> int | None:
-    try:
-        return from_roman(text.upper())
-    except ValueError:
-        return None
-
-
-# --- dates -------------------------------------------------------------------------------------------------------
-
-_LONGEST_DATE = 100
-_NAME = r"(?P<name>[A-Za-z]{3,9})\.?"
-_YEAR, _DAY = r"(?P<y>[0-9]{4})", r"(?P<d>[0-9]{1,2})(?:st|nd|rd|th)?"
-_NUMERAL = r"(?P<roman>[IVX]+)"
-_MONTHS = {name.casefold(): n for n, month in enumerate(MONTHS, 1) for name in (month, month[:3])} | {"sept": 9}
-_DATES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"{_YEAR}-(?P<m>[0-9]{{1,2}})-{_DAY}",
-        rf"{_YEAR}/(?P<m>[0-9]{{1,2}})/{_DAY}",
-        rf"{_YEAR}-{_NUMERAL}-{_DAY}",
-        rf"{_DAY}[/ -]{_NAME},?[/ -]{_YEAR}",
-        rf"{_NAME} {_DAY},? {_YEAR}",
-        # A month, of which the first day stands for the whole.
-        rf"{_YEAR}-(?P<m>[0-9]{{2}})",
-        rf"(?P<m>[0-9]{{1,2}})/{_YEAR}",
-        rf"{_YEAR}-{_NUMERAL}",
-        rf"{_NAME},?[/ -]{_YEAR}",
-    )
-)
-_TIME = re.compile(
-    r"(?P<date>.*[^,T ])(?:, ?| |T)(?P<h>[0-9]{1,2})(?::(?P<min>[0-9]{2})(?::(?P<s>[0-9]{2})(?:\.0+)?)?)?"
-    r"(?: ?(?P<half>[ap])\.?m\.?)?",
-    re.IGNORECASE,
-)
-
-
-def _moment(text: str) -> datetime.datetime | None:
-    """The date, with its time, that a text is; ``None`` if it is none."""
-    found = _TIME.fullmatch(text)
-    if found is not None and (found["min"] or found["half"]):
-        hour, half = int(found["h"]), str(found["half"]).lower()
-        if found["half"]:
-            hour = hour % 12 + (12 if half == "p" else 0) if 1 <= hour <= 12 else -1
-        return _at(_date(found["date"]), hour, int(found["min"] or 0), int(found["s"] or 0))
-    return _at(_date(text), 0, 0, 0)
-
-
-def _at(day: tuple[int, int, int] | None, hour: int, minute: int, second: int) -> datetime.datetime | None:
-    try:
-        return datetime.datetime(*day, hour, minute, second) if day is not None else None
-    except (ValueError, OverflowError):  # there is no such day or hour
-        return None
-
-
-def _date(text: str) -> tuple[int, int, int] | None:
-    """Year, month and day, which need not exist."""
-    for pattern in _DATES:
-        found = pattern.fullmatch(text)
-        if found is not None:
-            parts = found.groupdict()
-            month = _month(parts)
-            return None if month is None else (int(parts["y"] or 0), month, int(parts.get("d") or 1))
-    return _date_in_words(text)
-
-
-def _month(parts: dict[str, str | None]) -> int | None:
-    if parts.get("m"):
-        return int(str(parts["m"]))
-    if parts.get("roman"):
-        return _roman(str(parts["roman"]))
-    return _MONTHS.get(str(parts["name"]).casefold())
-
-
-def _date_in_words(text: str) -> tuple[int, int, int] | None:
-    """``two thousand twenty-three. one. fifteen.``"""
-    parts = text.casefold().removesuffix(".").split(". ")
-    if len(parts) != 3:
-        return None
-    try:
-        year, month, day = (int(from_words(part)) for part in parts)
-    except (ValueError, ArithmeticError):
-        return None
-    return year, month, day

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluators.judge import LanguageModel, Outcome, Prompt, Request, Sampling
-from tcr_tasks.asking import package_prompts
+from evaluators.judge import LanguageModel, Outcome, Prompt, Request, Sampling, package_prompts
 from tcr_tasks.builder.tokens import default_counter
 from tcr_tasks.cutting import Cutter
 from tcr_tasks.reranking.pool import Usage

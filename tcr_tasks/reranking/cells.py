@@ -7,14 +7,13 @@ Roman numeral, or all in words; months without a day; times of day.
 
 from __future__ import annotations
 
-import datetime
 import re
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Literal
 
-from tcr_tasks.builder.words import from_roman, from_words, in_words
-from tcr_tasks.surface import MONTHS
+from tcr_tasks.builder.words import from_words, in_words
+from tcr_tasks.values import read_moment, roman_number
 
 __all__ = ["Kind", "Value", "read_cell"]
 
@@ -64,10 +63,8 @@ def _number(cell: str) -> Decimal | None:
         number = Decimal(found["number"].replace(",", ""))
         places = 3 if found["scale"] in ("k", "K") else int(found["power"] or found["exponent"] or 0)
         return number.scaleb(places)
-    try:
-        return Decimal(from_roman(cell))
-    except ValueError:
-        return _in_words(cell.lower())
+    roman = roman_number(cell)
+    return _in_words(cell.lower()) if roman is None else Decimal(roman)
 
 
 def _in_words(cell: str) -> Decimal | None:
@@ -113,67 +110,10 @@ def _plain(number: Decimal) -> int | float:
 
 # --- dates -------------------------------------------------------------------------------------------------------
 
-_NAME = r"(?P<name>[A-Za-z]{3,9})\.?"
-_YEAR = r"(?P<y>\d{4})"
-_DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?"
-_DATES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"{_YEAR}[-/](?P<m>\d{{1,2}})(?:[-/]{_DAY})?",
-        rf"{_YEAR}-(?P<roman>[IVX]+)(?:-{_DAY})?",
-        rf"(?P<m>\d{{1,2}})/{_YEAR}",
-        rf"(?:{_DAY}[/ ])?{_NAME}[/ ]{_YEAR}",
-        rf"{_NAME} {_DAY}, {_YEAR}",
-    )
-)
-_TIME = re.compile(r"[ ,T]\s*(?P<hour>\d{1,2})(?::(?P<minute>\d{2})(?::\d{2})?)?\s*(?P<half>[ap]\.?m\.?)?$")
-
 
 def _date(cell: str) -> str | None:
-    day = _day(cell)
-    if day is not None:
-        return day
-    time = _TIME.search(cell)
-    if time is None or not (time["minute"] or time["half"]):
+    moment = read_moment(cell, surely=True)
+    if moment is None:
         return None
-    day = _day(cell[: time.start()].rstrip(" ,"))
-    hour, minute = int(time["hour"]), int(time["minute"] or 0)
-    if time["half"]:
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + (12 if time["half"][0] == "p" else 0)
-    return f"{day} {hour:02d}:{minute:02d}" if day is not None and hour < 24 and minute < 60 else None
-
-
-def _day(cell: str) -> str | None:
-    for pattern in _DATES:
-        found = pattern.fullmatch(cell)
-        if found is not None:
-            parts = found.groupdict()
-            month = _month(parts.get("m"), parts.get("roman"), parts.get("name"))
-            return _iso(int(parts["y"]), month, int(parts.get("d") or 1))
-    try:  # two thousand nine. seven. ten.
-        year, month, day = (int(from_words(part)) for part in cell.removesuffix(".").split(". "))
-    except (ValueError, InvalidOperation):
-        return None
-    return _iso(year, month, day)
-
-
-def _month(digits: str | None, roman: str | None, name: str | None) -> int:
-    if digits is not None:
-        return int(digits)
-    if roman is not None:
-        try:
-            return from_roman(roman)
-        except ValueError:
-            return 0
-    names = [month.lower() for month in MONTHS]
-    said = (name or "").lower()
-    return next((at for at, month in enumerate(names, 1) if said in (month, month[:3], month[:4])), 0)
-
-
-def _iso(year: int, month: int, day: int) -> str | None:
-    try:
-        return datetime.date(year, month, day).isoformat()
-    except ValueError:
-        return None
+    # To the minute, as the benchmark's times are.
+    return moment.day.isoformat() + ("" if moment.time is None else f" {moment.time:%H:%M}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.judge.options import add_dry_run_option, add_model_options
-from tcr_tasks.options import add_out_option, add_task_options, needed_out
+from tcr_tasks.options import PREDICTIONS_HELP, add_out_option, add_task_options, needed_out
 
 METHODS = ("ce", "pw", "lw", "exec")
 _DEFAULT_BUDGET = 10
@@ -30,8 +30,8 @@ def add_rerank_command(steps: Any) -> None:
         "--first-stage",
         required=True,
         metavar="PREDICTIONS_OR_MODEL",
-        help="a folder of saved predictions of one model (the --prediction-folder of its run), or a model: a directory "
-        "or a name that mteb knows",
+        help=f"saved predictions, {PREDICTIONS_HELP}; several runs are refused. Or a model: a directory or a name that "
+        "mteb knows",
     )
     command.add_argument("--ce", metavar="MODEL", help="cross-encoder: a directory or a name that mteb knows")
     command.add_argument(

@@ -13,7 +13,7 @@ from mteb.models import ModelMeta
 from evaluators.plugin.given import given_model
 from evaluators.plugin.models import recorded
 from evaluators.plugin.mteb_internals import is_cross_encoder
-from evaluators.plugin.predictions import Predictions, read_predictions
+from evaluators.plugin.predictions import one_prediction_file, read_predictions
 from evaluators.plugin.results import PER_QUERY, PREDICTIONS, read_provenance
 from evaluators.plugin.searching import is_searcher, searcher
 
@@ -35,7 +35,7 @@ class SavedRun:
     """
 
     def __init__(self, folder: str | Path, task: str, subset: str = "default", split: str = "test") -> None:
-        self.predictions = _predictions(Path(folder).expanduser(), task, subset, split)
+        self.predictions = read_predictions(one_prediction_file(Path(folder).expanduser(), task), subset, split)
         self.task = task
         made_by = self.predictions.model
         text = json.dumps(self.predictions.run, sort_keys=True)
@@ -72,23 +72,6 @@ class SavedRun:
         if top_ranked is None:
             return {query: dict(run[query]) for query in queries["id"]}
         return {q: {t: s for t, s in run[q].items() if t in set(top_ranked[q])} for q in queries["id"]}
-
-
-def _predictions(given: Path, task: str, subset: str, split: str) -> Predictions:
-    name = f"{task}{PREDICTIONS}"
-    if given.is_file():
-        if given.name.endswith(PREDICTIONS) and given.name != name:
-            raise ValueError(f"{given} holds the rankings of another task than {task}")
-        return read_predictions(given, subset, split)
-    found = [given / name] if (given / name).is_file() else sorted(given.rglob(name))
-    if len(found) > 1:
-        listed = "\n  ".join(str(path.parent) for path in found)
-        raise ValueError(f"{given} holds several models' rankings of {task}; name one of\n  {listed}")
-    if not found:
-        raise FileNotFoundError(
-            f"no {name} at or below {given}; `mteb-beyond run -t {task} --prediction-folder {given}` writes it"
-        )
-    return read_predictions(found[0], subset, split)
 
 
 def first_stage(model: Any) -> Any:

@@ -11,12 +11,11 @@ from datasets import Dataset
 from mteb.models import EncoderProtocol
 from mteb.types import PromptType
 
-from evaluators.judge import Prompt, Reply, Request
+from evaluators.judge import Prompt, PromptedAsking, Reply, Request, package_prompts
 from evaluators.plugin.given import given_model
 from evaluators.plugin.models import recorded
 from evaluators.plugin.searching import is_searcher, searcher
-from tcr_tasks.asking import package_prompts, read_replies
-from tcr_tasks.builder.paraphrase import Asking
+from tcr_tasks.asking import read_replies
 from tcr_tasks.builder.tokens import default_counter
 from tcr_tasks.cutting import Cutter
 from tcr_tasks.retrieval.replies import read_description, read_table
@@ -39,20 +38,22 @@ def read_prompts() -> dict[str, Prompt]:
     return package_prompts(FOLDER, FIELDS)
 
 
-def description_requests(asking: Asking, prompt: str, texts: Sequence[str]) -> Iterator[tuple[Request, tuple[str]]]:
+def description_requests(
+    asking: PromptedAsking, prompt: str, texts: Sequence[str]
+) -> Iterator[tuple[Request, tuple[str]]]:
     """What is asked of each document, with what the language model sees of it: all, or the first rows of a long one."""
     cutter = Cutter(default_counter())
     for text in texts:
         found = cutter.shown({"": text}, _LONGEST_TABLE)
         # Of a text without rows the beginning.
         seen = text[: len(text) * _LONGEST_TABLE // cutter.tokens(text)] if found is None else found[0].text
-        yield asking.request(prompt, table=seen), (seen,)
+        yield asking.request_by(prompt, table=seen), (seen,)
 
 
-def table_requests(asking: Asking, queries: Sequence[str]) -> Iterator[tuple[Request, tuple[()]]]:
+def table_requests(asking: PromptedAsking, queries: Sequence[str]) -> Iterator[tuple[Request, tuple[()]]]:
     """What is asked of each query."""
     for text in queries:
-        yield asking.request(QUERY_TO_TABLE, question=_question(text)), ()
+        yield asking.request_by(QUERY_TO_TABLE, question=_question(text)), ()
 
 
 def _question(query: str) -> str:
@@ -67,7 +68,7 @@ class _Augmented:
         doubt_figures: after a run, what makes a score doubtful; those of the model inside among them.
     """
 
-    def __init__(self, model: Any, asking: Asking) -> None:
+    def __init__(self, model: Any, asking: PromptedAsking) -> None:
         self.mteb_model_meta = model.mteb_model_meta
         self._inside = searcher(model)
         self._asking = asking
@@ -94,7 +95,7 @@ class MetaInfo(_Augmented):
     and ``documents_shortened_for_description_share``, of which the language model saw the first rows only.
     """
 
-    def __init__(self, model: Any, asking: Asking, prompt: str) -> None:
+    def __init__(self, model: Any, asking: PromptedAsking, prompt: str) -> None:
         super().__init__(model, asking)
         self._prompt = prompt
 
@@ -160,7 +161,7 @@ class _AsDocuments:
         return self._encoder.similarity_pairwise(embeddings1, embeddings2)
 
 
-def meta_info(model: Any, asking: Asking, *, prompt: str = META) -> Any:
+def meta_info(model: Any, asking: PromptedAsking, *, prompt: str = META) -> Any:
     """The model with a description of each table before it: Meta-Info Generation, or CRAFT's augmentation.
 
     Where the description stands is our choice; the paper says that it is concatenated with the table.
@@ -174,7 +175,7 @@ def meta_info(model: Any, asking: Asking, *, prompt: str = META) -> Any:
     return recorded(MetaInfo(inside, asking, prompt), inside.mteb_model_meta, _record(asking, prompt))
 
 
-def query_to_table(model: Any, asking: Asking) -> Any:
+def query_to_table(model: Any, asking: PromptedAsking) -> Any:
     """The model, searching with a hypothetical table in place of each question: Query-to-Table.
 
     Args:
@@ -187,7 +188,7 @@ def query_to_table(model: Any, asking: Asking) -> Any:
     return recorded(QueryToTable(inside, asking), given.mteb_model_meta, _record(asking, QUERY_TO_TABLE))
 
 
-def _record(asking: Asking, prompt: str) -> dict[str, Any]:
+def _record(asking: PromptedAsking, prompt: str) -> dict[str, Any]:
     """What the texts depend on beside the data."""
     sampling = ",".join(f"{name}={value}" for name, value in asking.sampling.body().items())
     return {"augmentation": f"{prompt}-{asking.prompts[prompt].version}", "llm": f"{asking.model} {sampling}"}

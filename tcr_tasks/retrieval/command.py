@@ -259,11 +259,11 @@ def _dtr(args: argparse.Namespace) -> Iterable[Variant]:
 
 
 def _asking(args: argparse.Namespace) -> Any:
+    from evaluators.judge import PromptedAsking
     from evaluators.judge.options import language_model_of, sampling_of
-    from tcr_tasks.builder.paraphrase import Asking
     from tcr_tasks.retrieval.augment import read_prompts
 
-    return Asking(language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"), read_prompts())
+    return PromptedAsking(language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"), read_prompts())
 
 
 _BUILD: Mapping[str, Callable[[argparse.Namespace], Iterable[Variant]]] = {

@@ -76,7 +76,8 @@ class Collator:
         label: dict[str, torch.Tensor] = {"roles": matrix}
         queries = [example.query for example in batch]
         if self.teacher is not None:
-            documents = documents + self._drawn(rows, documents)
+            drawn = self.drawn([row["example"] for row in rows])
+            documents = documents + [text for text in drawn if text not in set(documents)]
             groups = _groups(batch, documents)
             label |= {"teacher": self.teacher([*queries, *documents]), "groups": groups}
         out: dict[str, Any] = {"label": label}
@@ -88,11 +89,11 @@ class Collator:
                 out |= {f"{name}_{key}": value for key, value in self.model.preprocess(texts).items()}
         return out
 
-    def _drawn(self, rows: Sequence[dict[str, Any]], documents: Sequence[str]) -> list[str]:
+    def drawn(self, numbers: Sequence[int]) -> list[str]:
+        """The kept texts that join the batch of these examples."""
         # By the batch's content, not by a generator whose state a resumed run would have to restore.
-        rng = random.Random(" ".join(str(row["example"]) for row in rows))
-        drawn = rng.sample(self.kept_texts, min(self.per_step, len(self.kept_texts)))
-        return [text for text in dict.fromkeys(drawn) if text not in set(documents)]
+        rng = random.Random(" ".join(map(str, numbers)))
+        return list(dict.fromkeys(rng.sample(self.kept_texts, min(self.per_step, len(self.kept_texts)))))
 
 
 def _groups(batch: Sequence[Example], documents: Sequence[str]) -> torch.Tensor:

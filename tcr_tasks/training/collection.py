@@ -17,7 +17,7 @@ from evaluators.plugin.sources import fetch_git_archive
 from tcr_tasks.data import authors_patterns, is_authors_layout
 from tcr_tasks.diagnostics.base import Base, BaseQuestion, BaseTable, matching_rows
 from tcr_tasks.diagnostics.reading import read_base
-from tcr_tasks.loaded import task_choices
+from tcr_tasks.loaded import find_tcr
 from tcr_tasks.serialize import TableFormat
 from tcr_tasks.tables import corpus_id
 from tcr_tasks.training.config import Data
@@ -87,10 +87,11 @@ def directory_of(data: Data) -> Path:
     if data.task is None:
         assert data.data is not None
         return data.data
-    choices = task_choices()
-    if data.task not in choices:
-        raise ValueError(f"{data.name}: there is no TCR task {data.task!r}; one of {', '.join(choices)}")
-    source = choices[data.task]().source().fetched()
+    try:
+        task = find_tcr(task_name=data.task)
+    except ValueError as error:
+        raise ValueError(f"{data.name}: {error}") from None
+    source = task.source().fetched()
     return source.directory or fetch_git_archive(source.repository, source.revision)
 
 

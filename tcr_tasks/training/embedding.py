@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from transformers import set_seed
 
 from evaluators.metrics.geometry import unit
 from tcr_tasks.diagnostics.diagnose import loaded
@@ -54,7 +55,8 @@ class EmbeddingTraining:
 
     def __init__(self, config: TrainingConfig) -> None:
         self.config = config
-        self._teacher: Callable[[Sequence[str]], torch.Tensor] | None = None
+        # By seed: a seed decides the examples and the batches.
+        self._teachers: dict[int, Callable[[Sequence[str]], torch.Tensor]] = {}
 
     def load(self, name: str) -> SentenceTransformer:
         """A model by its name."""
@@ -82,7 +84,6 @@ class EmbeddingTraining:
         if config.keep is not None:
             collator.kept_texts = [text for place in config.keep.texts for text in read_texts(place)]
             collator.per_step = config.keep.per_step
-            collator.teacher = self._teaching(examples, collator.kept_texts)
         trainer = _Trainer(
             model=model,
             args=SentenceTransformerTrainingArguments(**arguments),
@@ -94,6 +95,13 @@ class EmbeddingTraining:
         )
         if config.batches == "groups":
             trainer.groups = [example.group for example in examples.rows]
+        if config.keep is not None:
+            if seed not in self._teachers:
+                batches = trainer.batches_of_all_epochs()
+                self._teachers[seed] = self._teaching(examples, [t for b in batches for t in collator.drawn(b)])
+            # As the trainer did when it was made: loading the base draws random numbers, and only the first run loads.
+            set_seed(seed)
+            collator.teacher = self._teachers[seed]
         return trainer
 
     def save(self, model: Any, folder: Path) -> None:
@@ -113,20 +121,22 @@ class EmbeddingTraining:
             whole.prompts, whole.max_seq_length = prompts, length
 
     def _teaching(self, examples: Examples, kept: Sequence[str]) -> Callable[[Sequence[str]], torch.Tensor]:
-        """Looks up the base encoder's unit vectors; they are computed once for all runs."""
-        if self._teacher is None:
-            ranker = EmbeddingRanker(load_encoder(self.config.base), self.config)
-            queries = list(dict.fromkeys(e.query for e in examples.rows))
-            passages = list(dict.fromkeys(t for e in examples.rows for t in (e.positive, *e.negatives)))
-            passages += [text for text in dict.fromkeys(kept) if text not in set(passages)]
-            rows = np.concatenate(
-                [
-                    ranker.vectors(queries, self.config.query_length),
-                    ranker.vectors(passages, self.config.passage_length),
-                ]
-            )
-            self._teacher = partial(_looked_up, dict(zip([*queries, *passages], unit(rows), strict=True)))
-        return self._teacher
+        """Looks up the base encoder's unit vectors of the examples' texts and of the kept texts that batches draw.
+
+        All at once, before the first step: a text's vector depends in its last digits on what it is encoded with, and
+        a run that was killed must go on with the same.
+        """
+        ranker = EmbeddingRanker(load_encoder(self.config.base), self.config)
+        queries = list(dict.fromkeys(e.query for e in examples.rows))
+        own = [t for e in examples.rows for t in (e.positive, *e.negatives)]
+        passages = list(dict.fromkeys([*own, *kept]))
+        rows = np.concatenate(
+            [
+                ranker.vectors(queries, self.config.query_length),
+                ranker.vectors(passages, self.config.passage_length),
+            ]
+        )
+        return partial(_looked_up, dict(zip([*queries, *passages], unit(rows), strict=True)))
 
 
 def _looked_up(known: dict[str, Any], texts: Sequence[str]) -> torch.Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,12 +14,13 @@ import transformers.utils.logging
 from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 from transformers.utils.logging import is_progress_bar_enabled
 
-from evaluators.files import only_run, write_text
+from evaluators.files import only_run
 from tcr_tasks.training.collection import Collection, directory_of, read_collection
 from tcr_tasks.training.config import TrainingConfig
 from tcr_tasks.training.evaluating import EvaluationSet, evaluation_set, score
 from tcr_tasks.training.examples import Examples, make_examples
 from tcr_tasks.training.extra import require_extra
+from tcr_tasks.training.identity import require_same_training
 from tcr_tasks.training.matrix import Row, write_matrix
 from tcr_tasks.training.running import HISTORY, GridRun, Training, grid, run_one, training_of
 from tcr_tasks.training.selection import BEST, METRIC, History, folder_name
@@ -29,9 +29,7 @@ __all__ = ["Chosen", "choose", "train"]
 
 logger = logging.getLogger(__name__)
 
-RUNS, CONFIG = "runs", "config.json"
-# What may change between two calls on one folder: what is scored, not what is trained.
-_FREE = {"evaluations", "models", "encode_batch_size", "checkpoint_steps", "name"}
+RUNS = "runs"
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def train(config: TrainingConfig, out: Path, *, only_score: bool = False) -> lis
     sets = [evaluation_set(e, config, collections[e.name]) for e in config.evaluations]
     training = training_of(config)
     with only_run(out), _quiet_bars():
-        _require_same(config, collections, out)
+        require_same_training(config, collections, out)
         notes: list[str] = []
         if not only_score:
             notes = _train_grid(config, training, collections, sets, out)
@@ -143,32 +141,6 @@ def _train_grid(
         notes += [note for note in examples.notes if note not in notes]
         run_one(training, config, run, examples, selecting, out / RUNS / run.label)
     return notes
-
-
-def _require_same(config: TrainingConfig, collections: Mapping[str, Collection], out: Path) -> None:
-    """Refuse a folder with models of another training, whose numbers would stand beside these."""
-    fixed = json.loads(config.model_dump_json(exclude=_FREE))
-    # Checkpoints are chosen by what they score there, so it must stay the same to the letter.
-    fixed["selection"] = {
-        e.name: json.loads(e.model_dump_json(exclude={"name", "data", "task"}))
-        | {"revision": collections[e.name].revision}
-        for e in config.evaluations
-        if e.select
-    }
-    fixed["revisions"] = {source.name: collections[source.name].revision for source in config.sources}
-    for source in fixed["sources"]:  # where data lie does not matter, their content does
-        source.pop("data"), source.pop("task")
-    path = out / CONFIG
-    if path.is_file():
-        before = json.loads(path.read_text(encoding="utf-8"))
-        # More of the grid may be asked for: what is there holds.
-        changed = [k for k in fixed if before.get(k) != fixed[k] and k not in ("learning_rates", "seeds")]
-        if changed:
-            raise ValueError(
-                f"{out} holds models trained with another configuration (differing: {', '.join(changed)}); name "
-                "another folder with --out"
-            )
-    write_text(path, json.dumps(fixed, indent=1) + "\n")
 
 
 def _rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ class Resumable:
     # Of the trainer.
     model: Any
     args: Any
+    train_dataset: Any
 
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         """None."""
@@ -54,6 +56,14 @@ class Resumable:
     ) -> DefaultBatchSampler:
         """What the trainer asks for."""
         return _EpochSampler(self.groups or [""] * len(dataset), batch_size, seed)
+
+    def batches_of_all_epochs(self) -> Iterator[list[int]]:
+        """The rows of each batch, in the order in which the training comes to them."""
+        rows, size = self.train_dataset, self.args.train_batch_size
+        sampler = self.get_batch_sampler(rows, size, self.args.dataloader_drop_last, seed=self.args.seed)
+        for epoch in range(math.ceil(self.args.num_train_epochs)):
+            sampler.set_epoch(epoch)
+            yield from sampler
 
 
 class _EpochSampler(DefaultBatchSampler):

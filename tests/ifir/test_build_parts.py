@@ -14,11 +14,11 @@ from construction_sample import Rows, write_beir, write_source
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.judge import Reply
+from evaluators.judge import Endpoint, LanguageModel, Reply, Request, Sampling, Store
 from evaluators.judge.answers import read_verdict
 from evaluators.judge.reply import UnreadableReplyError
 from ifir_tasks.construction.domains import choose_domain, filled, read_domains
-from ifir_tasks.construction.prompts import FIELDS, read_prompts
+from ifir_tasks.construction.prompts import FIELDS, DomainAsking, read_prompts
 from ifir_tasks.construction.relevance import Verdict, nested
 from ifir_tasks.construction.replies import read_instruction, read_request
 from ifir_tasks.construction.sources import read_source
@@ -152,6 +152,21 @@ def test_prompts_keep_data_inside_their_tags() -> None:
         text = prompt.messages(**values)[-1]["content"]
         for tag in ("query", "instruction", "passage", "context"):
             assert text.count(f"</{tag}>") == (tag in FIELDS[name]), (name, tag)
+
+
+def test_records_say_what_a_reply_depends_on(tmp_path: Path) -> None:
+    language_model = LanguageModel(Endpoint("http://127.0.0.1:9"), Store(tmp_path / "store.sqlite"), progress=False)
+    domain, prompts = read_domains()["finance"], read_prompts()
+    asking = DomainAsking(language_model, "m", Sampling(seed=3), prompts, domain)
+    values = {"query": "q", "instruction": "i", "passage": "p"}
+    of_domain = {"expert": domain.expert, "kind": domain.query, "passage_kind": domain.passage}
+    request = Request("m", prompts["relevance"].messages(**values, **of_domain), Sampling(seed=3))
+    assert asking.request_by("relevance", **values).key == request.key
+    sampling = {"temperature": 0.0, "top_p": 0.7, "max_tokens": 512, "top_logprobs": 0, "seed": 3, "extra": {}}
+    expected = {"model": "m", "sampling": sampling, "domain": f"finance {domain.version}"}
+    version = prompts["relevance"].version
+    assert asking.record_of("relevance") == {**expected, "prompt": f"relevance {version}"}
+    assert asking.record() == {**expected, "prompts": {name: prompt.version for name, prompt in prompts.items()}}
 
 
 def test_own_prompts_take_the_place_of_ours(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from evaluators.judge import Endpoint, EndpointError, FacetJudge, Judgement, Lan
 from evaluators.plugin import evaluate
 from evaluators.plugin.dataset import Card, write_dataset
 from evaluators.plugin.judge_command import _judge, _place, run_judge
-from evaluators.plugin.judged_runs import prediction_files, saved_predictions
+from evaluators.plugin.judged_runs import saved_predictions
+from evaluators.plugin.predictions import prediction_files
 from evaluators.plugin.task import RECORD_KEY
 from ifir_tasks import IFIRSample
 from ifir_tasks.ids import parse_query_id
@@ -159,7 +160,7 @@ def test_a_level_without_scores_is_told_from_too_few_scores(
     (result,) = (tmp_path / "r").rglob("IFIRSample.json")
     assert yaml.safe_load((result.parent / "IFIRSample.judge.yaml").read_text())["withheld"] is False
     task.load_data()
-    (predictions,) = saved_predictions(task, prediction_files(task, tmp_path / "p"))
+    (predictions,) = saved_predictions(task, prediction_files(tmp_path / "p", task.metadata.name))
     place = _place(task, predictions, tmp_path / "r")
     task.judge = lambda pair: None
     before = result.read_bytes()

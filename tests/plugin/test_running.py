@@ -269,7 +269,7 @@ def test_a_task_with_candidates_of_its_own_takes_no_first_stage(tmp_path: Path, 
     mteb.evaluate(bm25, FollowIRSample(), cache=None, prediction_folder=tmp_path)
     with pytest.raises(ValueError, match="candidates of its own"):
         FollowIRSample().convert_to_reranking(tmp_path)
-    with pytest.raises(FileNotFoundError, match="no saved predictions"):
+    with pytest.raises(FileNotFoundError, match=r"no TCRSample_pred.* at or below .*: found predictions of .FollowIR"):
         TCRSample().convert_to_reranking(tmp_path)
 
 
@@ -348,7 +348,7 @@ def test_first_stages_of_one_model_are_told_apart_by_their_candidates(
     assert name() != first
     path.rename(tmp_path / "TCRBenchCSV_predictions.json")
     task = TCRSample()
-    with pytest.raises(ValueError, match="predictions of another task"):
+    with pytest.raises(ValueError, match="holds predictions of TCRBenchCSV; expected those of TCRSample"):
         task.convert_to_reranking(tmp_path / "TCRBenchCSV_predictions.json")
 
 

@@ -136,6 +136,9 @@ def test_the_command_with_a_language_model(
     report = json.loads((out / "report.json").read_text())
     assert report["wording"]["n_paraphrased"] == 2
     assert report["wording"]["n_not_paraphrased"] == {"the paraphrase lost a value": 1}
+    recorded = report["record"]["language_model"]
+    assert recorded["model"] == "m" and recorded["prompts"] == {n: p.version for n, p in read_prompts().items()}
+    assert (recorded["sampling"]["max_tokens"], recorded["sampling"]["extra"]) == (512, {})
     assert report["wording"]["headers"] == {"columns without another name": len(HEADER) - 2}
     named = {}
     for row in pq.read_table(out / "tables.parquet").to_pylist():

@@ -16,7 +16,7 @@ from language_model_server import LanguageModelServer
 from qa_answerer import Answerer
 from qa_parts import META, command, rank, ranking, write_predictions
 
-from evaluators.judge import Reply, Sampling
+from evaluators.judge import Asking, Reply, Sampling
 from evaluators.plugin.predictions import Predictions
 from tcr_tasks.diagnostics.base import Base
 from tcr_tasks.diagnostics.reading import read_base
@@ -185,7 +185,7 @@ def test_an_unreadable_answer_is_wrong_and_a_failed_call_withholds_the_number(do
     questions = {q.id: q.text for q in done.base.main.questions}
     (retriever,) = read_retrievers([Predictions(done.predictions, META, done.runs["test/a"])])
     model = Scripted(done.answerer, failing=[questions["sa-01"]], mumbling=[questions["em-01"], questions["sf-02"]])
-    results = examine(Exam(task, model, "m", Sampling()), [retriever], (3,), 1e-5)
+    results = examine(Exam(task, Asking(model, "m", Sampling())), [retriever], (3,), 1e-5)
     cells = {(c.setting.name, c.question_type): c for c in results.cells}
     assert not results.is_complete
     for setting in (ORACLE, "top_3"):
@@ -207,7 +207,7 @@ def test_an_unreadable_answer_is_wrong_and_a_failed_call_withholds_the_number(do
 def test_tables_beyond_the_context_window_lose_rows(done: Done, task: TCRTask) -> None:
     (retriever,) = read_retrievers([Predictions(done.predictions, META, done.runs["test/a"])])
     model = Scripted(done.answerer)
-    exam = Exam(task, model, "m", Sampling(max_tokens=200), context_tokens=1300)
+    exam = Exam(task, Asking(model, "m", Sampling(max_tokens=200)), context_tokens=1300)
     results = examine(exam, [retriever], (3,), 1e-5)
     lengths = [sum(exam.cutter.counter.count(m["content"]) for m in request.messages) for request in model.asked]
     assert 1000 < max(lengths) <= 1300 - 200
@@ -220,7 +220,7 @@ def test_tables_beyond_the_context_window_lose_rows(done: Done, task: TCRTask) -
     assert cut.qa is not None and cut.recall is not None and cut.efficiency is not None
     assert 0 < cut.qa < cut.recall and cut.efficiency.value == pytest.approx(cut.qa / cells[ORACLE].qa / cut.recall)
     with pytest.raises(ValueError, match=r"question 's[af]-\d+', oracle: table '.*its header alone has \d+ tok"):
-        Exam(task, model, "m", Sampling(max_tokens=200), context_tokens=700).asked(Setting(ORACLE))
+        Exam(task, Asking(model, "m", Sampling(max_tokens=200)), context_tokens=700).asked(Setting(ORACLE))
 
 
 # --- the real part ---------------------------------------------------------------------------------------------------

@@ -170,12 +170,17 @@ def test_saved_predictions_that_do_not_fit(small_task: TCRTask, tmp_path: Path) 
         searched({q: s for q, s in run.items() if q != "em-01"})
     with pytest.raises(ValueError, match=r"1 documents are not in the corpus of .*: 'x'"):
         searched({q: {**s, "x": 1.0} for q, s in run.items()})
-    with pytest.raises(FileNotFoundError, match=r"TCRSample_predictions\.json at or below"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=f"TCRSample_predictions.json at or below .*: found predictions of '{name}'; expected those of TCRSample",
+    ):
         SavedRun(tmp_path / "one", "TCRSample")
-    with pytest.raises(ValueError, match="of another task than TCRSample"):
+    with pytest.raises(
+        ValueError, match=f"holds predictions of {name}; expected those of TCRSample, TCRSample_predictions"
+    ):
         SavedRun(tmp_path / "one" / f"{name}_predictions.json", "TCRSample")
     save_predictions(tmp_path / "two", name, run)
-    with pytest.raises(ValueError, match=f"several models' rankings of {name}"):
+    with pytest.raises(ValueError, match=f"several runs' predictions of {name}; name one of"):
         SavedRun(tmp_path, name)
 
 

@@ -13,10 +13,9 @@ from language_model_replies import Messages
 from language_model_server import LanguageModelServer
 from retrieval_tables import CSV, QUESTIONS, WordEncoder, run_of, small_task, write_small
 
-from evaluators.judge import Endpoint, LanguageModel, Reply, Sampling
+from evaluators.judge import Endpoint, LanguageModel, PromptedAsking, Reply, Sampling
 from evaluators.judge.reply import UnreadableReplyError
 from evaluators.plugin.models import BM25
-from tcr_tasks.builder.paraphrase import Asking
 from tcr_tasks.retrieval.augment import CRAFT, META, description_requests, meta_info, query_to_table, read_prompts
 from tcr_tasks.retrieval.cascade import cascade
 from tcr_tasks.retrieval.multivector import multi_vector
@@ -57,9 +56,9 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Language
         yield running
 
 
-def asking(server: LanguageModelServer, sampling: Sampling = Sampling()) -> Asking:  # noqa: B008
+def asking(server: LanguageModelServer, sampling: Sampling = Sampling()) -> PromptedAsking:  # noqa: B008
     model = LanguageModel(Endpoint(server.url, "k", backoff=0.01), progress=False)
-    return Asking(model, "stand-in", sampling, read_prompts())
+    return PromptedAsking(model, "stand-in", sampling, read_prompts())
 
 
 def test_descriptions_are_read_before_the_tables(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tcr_tasks.training.batches import roles
 from tcr_tasks.training.config import TrainingConfig
 from tcr_tasks.training.evaluating import EmbeddingRanker, EvaluationSet, evaluation_set, score
 from tcr_tasks.training.examples import make_examples
+from tcr_tasks.training.identity import require_same_training
 from tcr_tasks.training.running import CHECKPOINTS, GridRun, grid, run_one, training_of
 from tcr_tasks.training.selection import Epoch, History
 from tcr_tasks.training.train import RUNS, _collections, choose, train
@@ -226,20 +228,24 @@ class _Watch(TrainerCallback):
         self.weights = {name: tensor.clone() for name, tensor in kwargs["model"].state_dict().items()}
 
 
-@pytest.mark.parametrize("lora", [None, {"r": 4, "alpha": 8, "dropout": 0.05}], ids=["full", "lora"])
+@pytest.mark.parametrize(
+    ("lora", "keeps"),
+    [(None, False), ({"r": 4, "alpha": 8, "dropout": 0.05}, False), (None, True)],
+    ids=["full", "lora", "keep"],
+)
 def test_a_killed_run_ends_in_the_weights_of_one_that_was_not(
-    settings: Any, lora: Any, tmp_path: Path, tiny: str
+    settings: Any, lora: Any, keeps: bool, data: Path, tmp_path: Path, tiny: str
 ) -> None:
     if lora:
         pytest.importorskip("peft")
-    config = settings(lora=lora)
+    config = settings(lora=lora, keep={"texts": [data / "plain"], "per_step": 2} if keeps else None)
     collections = _collections(config)
     examples = make_examples(config, collections, 42)
     sets = [evaluation_set(config.evaluations[0], config, collections["in-domain"])]
-    run, training = grid(config)[0], training_of(config)
+    run = grid(config)[0]
 
     def go(name: str, watch: _Watch) -> History:
-        return run_one(training, config, run, examples, sets, tmp_path / name, [watch])
+        return run_one(training_of(config), config, run, examples, sets, tmp_path / name, [watch])
 
     whole, killed, resumed = _Watch(), _Watch(kill_at=3), _Watch()
     expected = go("whole", whole)
@@ -285,9 +291,12 @@ def test_batches_carry_the_bases_vectors_where_similarities_are_held(settings: A
     config = settings(keep={"weight": 1.0, "texts": [data / "plain"], "per_step": 2})
     examples = make_examples(config, _collections(config), 42)
     training = training_of(config)
-    trainer = training.trainer(training.start(), examples, {"output_dir": str(data / "none"), "report_to": "none"}, 42)
-    batch = trainer.data_collator([{"example": 0}, {"example": 1}])  # two questions on one group of four
-    documents, matrix = roles(examples.rows[:2])
+    arguments = {"output_dir": str(data / "none"), "report_to": "none", "per_device_train_batch_size": 2}
+    trainer = training.trainer(training.start(), examples, {**arguments, "num_train_epochs": 40}, 42)
+    # Two questions on one group of four; in forty epochs they meet.
+    numbers = next(b for b in trainer.batches_of_all_epochs() if len({examples.rows[n].group for n in b}) < len(b))
+    batch = trainer.data_collator([{"example": n} for n in numbers])
+    documents, matrix = roles([examples.rows[n] for n in numbers])
     drawn = batch["document_input_ids"].shape[0] - len(documents)
     assert drawn == 2 and torch.equal(batch["label"]["roles"], matrix)
     groups = batch["label"]["groups"].tolist()
@@ -300,6 +309,81 @@ def test_batches_carry_the_bases_vectors_where_similarities_are_held(settings: A
     np.testing.assert_allclose(found[2:own], expected[: len(documents)], atol=1e-5)
     for row in found[own:]:
         assert np.abs(expected[len(documents) :] - row).max(axis=1).min() < 1e-5
+
+
+def test_the_base_encodes_what_batches_hold_and_nothing_else(
+    settings: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is looked up while training runs is the oracle; the second seed draws other negatives and kept texts."""
+    write_plain(tmp_path / "many", 200)
+    keep = {"weight": 1.0, "texts": [tmp_path / "many"], "per_step": 1}
+    config = settings(keep=keep, epochs=2, max_negatives=1)
+    training = training_of(config)
+    encoded: list[str] = []
+    vectors = EmbeddingRanker.vectors
+
+    def noted(ranker: EmbeddingRanker, texts: Sequence[str], length: int) -> Any:
+        encoded.extend(texts)
+        return vectors(ranker, texts, length)
+
+    monkeypatch.setattr(EmbeddingRanker, "vectors", noted)
+    drawn = []
+    for seed in (1, 2):
+        encoded.clear()
+        examples = make_examples(config, _collections(config), seed)
+        arguments = {
+            "output_dir": str(tmp_path / "none"),
+            "report_to": "none",
+            "save_strategy": "no",
+            "num_train_epochs": 2,
+            "per_device_train_batch_size": 4,
+            "seed": seed,
+            "disable_tqdm": True,
+        }
+        trainer = training.trainer(training.start(), examples, arguments, seed)
+        assert len(encoded) == len(set(encoded)) < 40
+        known, asked = trainer.data_collator.teacher, set()
+
+        def looked_up(texts: Sequence[str], known: Any = known, asked: set[str] = asked) -> torch.Tensor:
+            asked.update(texts)
+            return known(texts)
+
+        trainer.data_collator.teacher = looked_up
+        trainer.train()
+        assert asked == set(encoded)
+        drawn.append(asked & set(trainer.data_collator.kept_texts))
+    # Four batches, one text each.
+    assert all(1 <= len(texts) <= 4 for texts in drawn) and drawn[0] != drawn[1]
+
+
+def test_other_weights_or_texts_under_the_same_name_are_refused(settings: Any, tiny: str, tmp_path: Path) -> None:
+    base, texts, out = tmp_path / "base", tmp_path / "texts", tmp_path / "out"
+    shutil.copytree(tiny, base)
+    write_plain(texts, 4)
+    config = settings(base=str(base), keep={"texts": [texts]})
+    collections = _collections(config)
+    require_same_training(config, collections, out)
+    (base / "README.md").write_text("Of no matter.")
+    require_same_training(config, collections, out)
+    kept = (out / "config.json").read_bytes()
+    weights = base / "model.safetensors"
+    before = weights.read_bytes()
+    weights.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+    with pytest.raises(ValueError, match=r"\(differing: the content of base\); name another folder"):
+        train(config, out)
+    weights.write_bytes(before)
+    write_plain(texts, 5)
+    with pytest.raises(ValueError, match=r"\(differing: the content of keep.texts\)"):
+        require_same_training(config, collections, out)
+    other = config.model_copy(update={"base": tiny})
+    with pytest.raises(ValueError, match=r"\(differing: base, the content of keep.texts\)"):
+        require_same_training(other, collections, out)
+    assert (out / "config.json").read_bytes() == kept
+    earlier = json.loads(kept)
+    del earlier["contents"]
+    (out / "config.json").write_text(json.dumps(earlier))
+    with pytest.raises(ValueError, match=r"the content of base \(not recorded there\), the content of keep"):
+        require_same_training(config, collections, out)
 
 
 def test_a_cross_encoder_is_trained_on_the_same_data_and_reranks(settings: Any, tmp_path: Path, tiny: str) -> None:
