@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ class Asking:
     sampling: Sampling = field(default_factory=Sampling)
     context_tokens: int = CONTEXT_TOKENS
     cutter: Cutter = field(default_factory=lambda: Cutter(default_counter()))
+    _failed: list[dict[str, Outcome]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def request(self, prompt: Prompt, **values: str) -> Request:
         """The request that a prompt makes."""
@@ -50,13 +52,30 @@ class Asking:
         used = sum(self.cutter.counter.count(message["content"]) for message in empty)
         return self.context_tokens - self.sampling.max_tokens - used
 
+    @contextmanager
+    def one_run(self) -> Iterator[Mapping[str, Outcome]]:
+        """While it is open, a call that failed is not made again, whatever the budgets that need it.
+
+        Yields:
+            The calls that failed so far, by the keys of their requests.
+        """
+        self._failed.append({})
+        try:
+            yield self._failed[-1]
+        finally:
+            self._failed.pop()
+
     def ask(self, requests: Sequence[Request], label: str) -> tuple[list[Outcome], Usage]:
         """Every request's outcome, and what the different ones among them took."""
+        failed = self._failed[-1] if self._failed else {}
         began = time.perf_counter()
-        outcomes = self.language_model.ask(requests, label=label)
+        asked = self.language_model.ask([r for r in requests if r.key not in failed], label=label)
         seconds = time.perf_counter() - began
+        made = len({outcome.request.key for outcome in asked if not outcome.cached})
+        found = failed | {outcome.request.key: outcome for outcome in asked}
+        failed.update((outcome.request.key, outcome) for outcome in asked if outcome.failure is not None)
+        outcomes = [found[request.key] for request in requests]
         different = {outcome.request.key: outcome for outcome in outcomes}.values()
-        made = sum(not outcome.cached for outcome in different)
         usage = Usage(calls=len(different), made=made, seconds=seconds if made else 0.0)
         for outcome in different:
             reply = outcome.reply

@@ -30,8 +30,13 @@ def add_rerank_command(steps: Any) -> None:
         "--first-stage",
         required=True,
         metavar="PREDICTIONS_OR_MODEL",
+<<<<<<< ours
         help=f"saved predictions, {PREDICTIONS_HELP}; several runs are refused. Or a model: a directory or a name that "
         "mteb knows",
+=======
+        help="a folder of saved predictions of one model (the --prediction-folder of its run; what `tcr qa` takes as "
+        "--predictions), or a model, which searches first: a directory or a name that mteb knows",
+>>>>>>> theirs
     )
     command.add_argument("--ce", metavar="MODEL", help="cross-encoder: a directory or a name that mteb knows")
     command.add_argument(
@@ -61,11 +66,12 @@ def add_rerank_command(steps: Any) -> None:
     )
     command.add_argument("--seed", type=int, default=0, metavar="N", help="lw: of the shuffles (%(default)s)")
     command.add_argument(
-        "--context",
+        "--context-tokens",
         type=int,
         default=131_072,
-        metavar="TOKENS",
-        help="the language model's context window; tables beyond it are cut by rows, and counted (%(default)s)",
+        metavar="N",
+        help="longest prompt with its reply, in tokens as `tcr build` counts them; tables beyond it lose their last "
+        "rows, which is counted (%(default)s)",
     )
     command.add_argument(
         "--prompts", type=Path, metavar="DIR", help="a folder with prompts pointwise.txt, listwise.txt or exec.txt"
@@ -84,9 +90,10 @@ def _rerank(args: argparse.Namespace) -> int:
 
     if args.batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {args.batch_size}")
-    if args.context <= args.llm_max_tokens:
+    if args.context_tokens <= args.llm_max_tokens:
         raise ValueError(
-            f"--context {args.context} leaves no room beside a reply of --llm-max-tokens {args.llm_max_tokens}"
+            f"--context-tokens {args.context_tokens} leaves no room beside a reply of --llm-max-tokens "
+            f"{args.llm_max_tokens}"
         )
     budgets = read_budgets(args.budgets)
     needed_out(args)
@@ -152,7 +159,7 @@ def _rerankers(args: argparse.Namespace, methods: list[str], task: Any) -> Itera
     from tcr_tasks.reranking.listwise import Listwise
     from tcr_tasks.reranking.pointwise import Pointwise
 
-    asking = Asking(language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"), args.context)
+    asking = Asking(language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"), args.context_tokens)
     for method in methods:
         if method == "pw":
             yield Pointwise(asking, args.prompts)

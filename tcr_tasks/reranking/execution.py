@@ -14,7 +14,18 @@ from evaluators.judge import Prompt, Request
 from evaluators.plugin.checks import shown
 from tcr_tasks.asking import read_replies
 from tcr_tasks.reranking.asking import Asking, own_or_package_prompt
-from tcr_tasks.reranking.pool import ANSWERED, LACKS, TOO_LONG, Context, Pool, Reranked, first, replies_counted
+from tcr_tasks.reranking.pool import (
+    ALL_ANSWER,
+    ANSWERED,
+    LACKS,
+    NONE_ANSWERS,
+    TOO_LONG,
+    Context,
+    Pool,
+    Reranked,
+    first,
+    replies_counted,
+)
 from tcr_tasks.reranking.sandbox import Outcome
 from tcr_tasks.reranking.translation import Sheet, read_translation
 from tcr_tasks.tables import Table
@@ -33,7 +44,8 @@ class Execution:
 
     The model sees the candidates' headers with a value of each, in alphabetical order, so that the first stage does not
     show. A reply that failed or cannot be read leaves the first stage's order and is counted; so is every table on
-    which the query fails, is refused or is stopped, and which therefore does not answer.
+    which the query fails, is refused or is stopped, and which therefore does not answer. Questions that every one of
+    several candidates answers are counted, too: the query told nothing, and the order is the first stage's.
 
     Args:
         asking: the model that translates.
@@ -70,7 +82,9 @@ class Execution:
             found = {table: translation.run(self._sheets[table]) for table in orders[query]}
             counts.update(_COUNTED[outcome] for outcome in found.values() if outcome in _COUNTED)
             answering = {table for table, one in found.items() if one is Outcome.ANSWERED}
-            counts["questions without an answering table"] += not answering
+            counts[NONE_ANSWERS] += not answering
+            # Such a query tells nothing of the tables; of a single candidate nothing was to be told.
+            counts[ALL_ANSWER] += len(answering) == len(orders[query]) > 1
             orders[query] = first(orders[query], answering)
         usage.work_seconds = time.perf_counter() - began
         return Reranked(orders, +counts + replies_counted(replies), usage)

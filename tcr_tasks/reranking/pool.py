@@ -19,6 +19,7 @@ DEFAULT_BUDGET = 10
 FAILED, UNREADABLE, TOO_LONG = "failed calls", "unreadable replies", "prompts beyond the context window"
 ROWS, ROWS_CUT, TABLES_CUT = "rows shown or cut", "rows cut", "tables cut"
 ANSWERED, LACKS = "tables that answered", "tables without a column"
+NONE_ANSWERS, ALL_ANSWER = "questions without an answering table", "questions that every table answers"
 NOT_WRONG = frozenset({ROWS, ANSWERED, LACKS})
 
 

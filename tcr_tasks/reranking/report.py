@@ -142,8 +142,7 @@ def _counts(lines: Sequence[Line]) -> str:
             told = str(n)
             if name == ROWS_CUT:
                 told = f"{n} of {counts[ROWS]} ({n / counts[ROWS]:.1%})"
-            if name != ROWS:
-                rows.append([line.name, name, told])
+            rows.append([line.name, name, told])
     return markdown_table(["method", "what", "number"], rows, _WORDS) if rows else "Nothing."
 
 

@@ -6,6 +6,7 @@ import csv
 import json
 import logging
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from tcr_tasks.loaded import data_of, require_same_data
 from tcr_tasks.reranking.first_stage import SavedRun, first_stage
 from tcr_tasks.reranking.lines import Cost, Line, as_csv
 from tcr_tasks.reranking.model import AnswerabilityReranker
-from tcr_tasks.reranking.pool import FAILED, Budget, Reranked, Reranker, Usage
+from tcr_tasks.reranking.pool import FAILED, AskingReranker, Budget, Reranked, Reranker, Usage
 from tcr_tasks.reranking.report import report
 from tcr_tasks.reranking.scaling import scaling_figures
 from tcr_tasks.tasks import TCRTask
@@ -61,7 +62,7 @@ class Order:
 
 
 class Written(NamedTuple):
-    """What a run wrote, the report first, and how many calls of it stayed without a reply."""
+    """What a run wrote, the report first, and how many different calls of it stayed without a reply."""
 
     paths: list[Path]
     n_failed: int
@@ -70,15 +71,18 @@ class Written(NamedTuple):
 def rerank(order: Order) -> Written:
     """Rerank, score, and write results, report and figures.
 
-    What was paid for once, calls and scored pairs, is kept: an interrupted run goes on where it stopped.
+    What was paid for once, calls and scored pairs, is kept: an interrupted run goes on where it stopped. A call that
+    failed is made again by the next run, not by this one's larger budgets.
 
     Raises:
         FileNotFoundError, ValueError: if the first stage does not fit the task, or the folder cannot be used.
         EndpointError: if no call to a language model can succeed.
         BlockingIOError: if another run uses the folder.
     """
-    with only_run(order.out), quiet_bars(), terminated_as_interrupted():
+    with only_run(order.out), quiet_bars(), terminated_as_interrupted(), ExitStack() as runs:
         _require_same_data(order)
+        asking = {id(r.asking): r.asking for r in order.rerankers if isinstance(r, AskingReranker)}
+        failed = [runs.enter_context(one.one_run()) for one in asking.values()]
         stage, alone, table = _first_stage(order)
         name = str(stage.mteb_model_meta.name)
         lines = [Line("", "", name, None, alone)]
@@ -101,7 +105,7 @@ def rerank(order: Order) -> Written:
                         str(reranker.settings.get("protocol", "")),
                     )
                 )
-        n_failed = sum((line.counts or {}).get(FAILED, 0) for line in lines)
+        n_failed = sum(map(len, failed))
         return Written(_write(order, lines, n_failed), n_failed)
 
 

@@ -11,11 +11,15 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
+from typing import Any
 
 from tcr_tasks.reranking.cells import Kind, Value
+from tcr_tasks.reranking.evidence import RowSet, watch_aggregates
 
 __all__ = ["FUNCTIONS", "TABLE", "Outcome", "run_query"]
 
@@ -28,8 +32,6 @@ FUNCTIONS = frozenset(
         *("strftime", "substr", "substring", "sum", "time", "total", "trim", "typeof", "unicode", "upper"),
     )
 )
-# Functions that give 0, not NULL, where no row matches.
-_COUNTING = frozenset({"count", "total"})
 
 _MOST_STEPS = 2_000_000
 _STEPS_PER_LOOK = 10_000
@@ -79,7 +81,6 @@ class _Watch:
     """Sees what a query reads and calls while SQLite prepares it, and how long it runs."""
 
     columns_read: int = 0
-    counting: bool = False
     refused: bool = False
     steps: int = 0
     deadline: float = 0.0
@@ -92,7 +93,6 @@ class _Watch:
             self.columns_read += bool(second)
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in FUNCTIONS:
-            self.counting |= (second or "").lower() in _COUNTING
             return sqlite3.SQLITE_OK
         self.refused = True
         return sqlite3.SQLITE_DENY
@@ -105,8 +105,10 @@ class _Watch:
 def run_query(sql: str, columns: Mapping[str, Kind], rows: Sequence[Sequence[Value | None]]) -> Outcome:
     """Run one SELECT on the table ``t``, and say whether it gives an answer.
 
-    A row answers if none of its values is NULL or an empty text. Where the query counts, 0 is no answer either, since
-    that is what it gives where nothing matches. A query that reads no column of the table answers nothing.
+    A row answers if none of its values is NULL or an empty text, and if it rests on the table's rows: 0 is an answer
+    where it stands in the table or is the sum of what stands there, and none where it only says that no row met the
+    query's conditions (:mod:`tcr_tasks.reranking.evidence` has the rule and its limits). A query that reads no column
+    of the table answers nothing.
 
     Args:
         sql: anything at all.
@@ -115,19 +117,41 @@ def run_query(sql: str, columns: Mapping[str, Kind], rows: Sequence[Sequence[Val
     """
     if len(sql) > _LONGEST_SQL or "\0" in sql or not _SELECT.match(sql):
         return Outcome.REFUSED
-    watch = _Watch()
+    sql, watch = _without_text_names(sql), _Watch()
+    try:
+        with _opened(columns, (), watch) as empty:
+            bare = RowSet(islice(empty.execute(sql), _MOST_ROWS))
+        if watch.columns_read == 0:
+            return Outcome.REFUSED
+        with _opened(columns, rows, watch) as table:
+            in_doubt, cursor = RowSet(), table.execute(sql)
+            for row in _whole(cursor):
+                if not bare.shares(row):
+                    return Outcome.ANSWERED
+                in_doubt.add(row)
+            if not in_doubt:
+                return Outcome.NOTHING
+            cursor.close()
+            use = watch_aggregates(table)
+            rows_left = (row for row in _whole(table.execute(sql)) if row in in_doubt)
+            rests = any(use.seen or row not in bare for row in rows_left)
+        return Outcome.ANSWERED if rests else Outcome.NOTHING
+    except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError) as error:
+        return _outcome(error, watch)
+
+
+@contextmanager
+def _opened(
+    columns: Mapping[str, Kind], rows: Sequence[Sequence[Value | None]], watch: _Watch
+) -> Iterator[sqlite3.Connection]:
+    """A database with the table alone, on which a query can do nothing but read it."""
     connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=0)
     try:
         _fill(connection, columns, rows)
         watch.deadline = time.monotonic() + _MOST_SECONDS
         connection.set_authorizer(watch.authorize)
         connection.set_progress_handler(watch.go_on, _STEPS_PER_LOOK)
-        found = _answers(connection.execute(_without_text_names(sql)), watch)
-        if watch.columns_read == 0:
-            return Outcome.REFUSED
-        return Outcome.ANSWERED if found else Outcome.NOTHING
-    except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError) as error:
-        return _outcome(error, watch)
+        yield connection
     finally:
         connection.close()
 
@@ -150,15 +174,9 @@ def _cut(value: Value | None) -> Value | None:
     return value[:_LONGEST_CELL] if isinstance(value, str) else value
 
 
-def _answers(cursor: sqlite3.Cursor, watch: _Watch) -> bool:
-    nothing = (None, "", 0) if watch.counting else (None, "")
-    for _ in range(_MOST_ROWS):
-        row = cursor.fetchone()
-        if row is None:
-            return False
-        if not any(value in nothing for value in row):
-            return True
-    return False
+def _whole(cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+    """The first rows, those of them without NULL and empty text."""
+    return (row for row in islice(cursor, _MOST_ROWS) if not any(value in (None, "") for value in row))
 
 
 def _outcome(error: BaseException, watch: _Watch) -> Outcome:

@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 # Scores of pieces that are held at a time: 64 MiB.
 _SCORES_HELD = 2**24
+# Up to so many queries each passes over the vectors by itself: a multiplication of matrices first packs all of them.
+_FEW_QUERIES = 3
 # Raised whenever the same text would give other pieces.
 VERSION = 1
 _PROBES = 8
@@ -59,8 +61,15 @@ class PieceIndex:
     def scores(self, queries: NDArray[np.float32], how: Reduction) -> NDArray[np.float64]:
         """The scores of all documents, by inner product, shape (queries, documents)."""
         blocks = (queries[at : at + self._block] for at in range(0, len(queries), self._block))
-        found = [segment_scores(block @ self.vectors.T, self.starts, how) for block in blocks]
+        found = [segment_scores(self._products(block), self.starts, how) for block in blocks]
         return np.concatenate(found).astype(np.float64)
+
+    def _products(self, queries: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The inner products of queries with pieces, shape (queries, pieces)."""
+        if len(queries) > _FEW_QUERIES:
+            return queries @ self.vectors.T
+        # Reading the vectors takes most of the time. On one core, so that none waits for another one that is busy.
+        return np.stack([np.einsum("pd,d->p", self.vectors, query) for query in queries])
 
 
 class MultiVector:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,15 @@ def test_the_command(
     assert listwise["missing ids"] == 3
     assert "| AAR-CE (T3) " in text and "| AAR-LLM-LW (T∞, shuffled) " in text and "[" in text
     assert next(line.count(" - ") for line in text.splitlines() if line.startswith("| AAR-CE (T3) ")) == 5
+    # Whatever is counted stands in both.
+    counted = next(block for block in text.split("\n\n") if " what " in block.split("\n")[0])
+    told = {tuple(cell.strip() for cell in line.split("|")[1:4]) for line in counted.splitlines()[2:]}
+    names = {"3": "T3", "all": "T∞"}
+    for row in rows[1:]:
+        label = f"{row['method']} ({names[row['budget']]}{', shuffled' if row['method'] == 'AAR-LLM-LW' else ''})"
+        counts = {name: str(number) for name, number in json.loads(row["counts"]).items()}
+        assert {what: number for method, what, number in told if method == label} == counts
+        assert ("rows shown or cut" in counts) == (row["method"] == "AAR-LLM-LW")
     # The published rows stand in tables of their own, marked, and in no file of results.
     blocks = [block for block in text.split("\n\n") if block.startswith("| ")]
     marked = [block for block in blocks if "*AAR-" in block]
@@ -153,6 +163,45 @@ def test_failed_calls_are_told_by_exit_code_and_report(
     assert (tmp_path / "out" / "results.csv").read_bytes() == kept
 
 
+def test_a_failed_call_is_made_once_a_run(
+    small: Path,
+    small_task: TCRTask,
+    server: LanguageModelServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever the budgets that need it; the next run makes it again, and only it."""
+    monkeypatch.setattr("tcr_tasks.reranking.run.draw", lambda figures, folder: [])
+    server.scorer = says
+    asked: Counter[str] = Counter()
+    failing: set[str] = set()
+
+    def faults(number: int, body: Any) -> str | None:
+        prompt = json.dumps(body["messages"])
+        asked[prompt] += 1
+        if len(asked) == 2 and not failing:
+            failing.add(prompt)
+        return "context_exceeded" if prompt in failing else None
+
+    server.faults = faults
+    saved = save_predictions(tmp_path / "saved", small_task.metadata.name, shuffled_run(small_task)).parent
+    arguments = ["--first-stage", saved, "--data", small, "--out", tmp_path / "out", "--llm", "m"]
+    arguments += ["--llm-base-url", server.url, "--methods", "pw", "--budgets", "2", "3", "4"]
+    assert command(*arguments) == 1
+    assert len(asked) == 12 and set(asked.values()) == {1}
+    first = rows_of(tmp_path / "out")[1:]
+    assert [json.loads(row["counts"])["failed calls"] for row in first] == [1, 1, 1]
+    assert "Note: 1 calls stayed without a reply" in (tmp_path / "out" / "report.md").read_text()
+    asked.clear()
+    assert command(*arguments) == 1
+    assert asked == dict.fromkeys(failing, 1)
+    failing.clear()
+    failing.add("none")
+    assert command(*arguments) == 0
+    assert sum(asked.values()) == 2
+    server.faults = lambda number, body: None
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -161,7 +210,7 @@ def test_failed_calls_are_told_by_exit_code_and_report(
         (("--methods", "ce", "--llm", "m"), "needs a cross-encoder: --ce"),
         (("--ce", "x", "--budgets", "0"), "a budget is a whole number"),
         (("--ce", "x", "--batch-size", "0"), "--batch-size"),
-        (("--llm", "m", "--context", "512"), "--context 512 leaves no room beside a reply of --llm-max-tokens 512"),
+        (("--llm", "m", "--context-tokens", "512"), "--context-tokens 512 leaves no room beside a reply of"),
         (("--llm", "m", "--prompts", "nowhere"), "holds none of pointwise.txt, listwise.txt, exec.txt"),
         (("--ce", "x", "-t", "TCRDiagnosticMain"), "there is no TCR task 'TCRDiagnosticMain'"),
     ],

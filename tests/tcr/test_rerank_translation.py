@@ -84,6 +84,7 @@ def test_execution_counts_what_does_not_run(server: LanguageModelServer, tmp_pat
         "q3": {"columns": {"a": column}, "sql": "SELECT a FROM"},
         "q4": "no",
         "q5": {"columns": {"a": column}, "sql": "SELECT a FROM t WHERE a = 5"},
+        "q6": {"columns": {"a": column}, "sql": "SELECT count(a) FROM t"},
     }
 
     def scorer(messages: Messages) -> str:
@@ -96,13 +97,17 @@ def test_execution_counts_what_does_not_run(server: LanguageModelServer, tmp_pat
     found = way.rerank(pool({q: ["t1", "t2", "t3"] for q in said}), NOWHERE)
     assert found.orders == {q: ["t3", "t1", "t2"] if q == "q1" else ["t1", "t2", "t3"] for q in said}
     assert found.counts == {
-        ANSWERED: 1,
+        ANSWERED: 4,
+        "questions that every table answers": 1,
         LACKS: 1,
         "tables on which the query was refused": 3,
         "tables on which the query failed": 3,
         "unreadable replies": 1,
         "questions without an answering table": 3,
     }
-    assert found.usage.calls == 5
+    assert found.usage.calls == 6
+    # Of one candidate nothing was to be told.
+    alone = way.rerank(pool({"q6": ["t1"]}), NOWHERE)
+    assert alone.counts[ANSWERED] == 1 and "questions that every table answers" not in alone.counts
     with pytest.raises(ValueError, match=r"query 'q': AAR-Exec has no cells of 't9'"):
         way.rerank(pool({"q": ["t1", "t9"]}), NOWHERE)
