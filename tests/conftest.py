@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from demo_run import DEMO_WIDTH, DemoRun
@@ -64,28 +62,6 @@ def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of the test's own, empty at its start."""
     monkeypatch.setenv("MTEB_BEYOND_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-@pytest.fixture(scope="session")
-def printed_tables() -> Callable[..., str]:
-    """``Table.text``, which remembers what it printed."""
-    from tcr_tasks.tables import Table
-
-    return functools.cache(Table.text)
-
-
-@pytest.fixture
-def tables_printed_once(printed_tables: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table is printed once in a session, not by every task that is loaded: a second for each load of the sample."""
-    from tcr_tasks.tables import Table
-
-    print_anew = Table.text
-
-    def text(table: Table, *fmt: Any) -> str:
-        # What a file holds may change.
-        return printed_tables(table, *fmt) if isinstance(table.csv, str) else print_anew(table, *fmt)
-
-    monkeypatch.setattr(Table, "text", text)
 
 
 def run_demo(folder: Path) -> DemoRun:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,34 +37,30 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 @pytest.fixture(scope="session")
-def made_results(printed_tables: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An output folder with results on the three samples, and on TCRSample with the instruction prepended too.
 
     The rankings are drawn, a little in favour of what is relevant; they are filed under the name of a model that mteb
     can load.
     """
-    from tcr_tasks.tables import Table
-
     load_plugins()
     folder = tmp_path_factory.mktemp("made") / "out"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Table, "text", printed_tables)
-        for name, options in (
-            ("TCRSample", {}),
-            ("TCRSample", {"instruction": "prepend"}),
-            ("FollowIRSample", {}),
-            ("IFIRSample", {"judge": FacetJudge()}),
-        ):
-            task: Any = mteb.get_task(name)
-            for option, value in options.items():
-                setattr(task, option, value)
-            evaluate(
-                _drawn(task),
-                task,
-                output_folder=folder,
-                prediction_folder=folder / "predictions",
-                show_progress_bar=False,
-            )
+    for name, options in (
+        ("TCRSample", {}),
+        ("TCRSample", {"instruction": "prepend"}),
+        ("FollowIRSample", {}),
+        ("IFIRSample", {"judge": FacetJudge()}),
+    ):
+        task: Any = mteb.get_task(name)
+        for option, value in options.items():
+            setattr(task, option, value)
+        evaluate(
+            _drawn(task),
+            task,
+            output_folder=folder,
+            prediction_folder=folder / "predictions",
+            show_progress_bar=False,
+        )
     return folder
 
 

@@ -36,7 +36,6 @@ def test_the_card_in_the_repository_is_the_one_that_is_rendered_now(family: Fami
 
 
 @pytest.mark.parametrize("family", SAMPLES, ids=by_name)
-@pytest.mark.usefixtures("tables_printed_once")
 def test_the_kept_statistics_are_those_of_the_data(family: Family) -> None:
     task = family.tasks[0]()
     assert statistics.compute(task) == statistics.kept()[task.metadata.name], ANEW

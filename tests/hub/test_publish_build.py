@@ -44,7 +44,6 @@ def load_all(built: Built, cache: Path) -> dict[str, datasets.Dataset]:
 
 
 @pytest.mark.parametrize("task", [IFIRSample, FollowIRSample, TCRSample])
-@pytest.mark.usefixtures("tables_printed_once")
 def test_every_config_of_a_sample_loads(task: type, tmp_path: Path) -> None:
     built = published(task.__name__, tmp_path)
     loaded = load_all(built, tmp_path / "cache")

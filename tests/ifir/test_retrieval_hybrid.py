@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -104,17 +105,21 @@ def test_impossible_settings_are_refused(options: dict[str, Any], error: str) ->
 # ---- through mteb -----------------------------------------------------------------------------------------------
 
 
-def predictions(model: Any, folder: Path) -> dict[str, dict[str, float]]:
-    mteb.evaluate(model, mteb.get_task("IFIRSample"), cache=None, prediction_folder=folder, show_progress_bar=False)
+def predictions(model: Any, task: Any, folder: Path) -> dict[str, dict[str, float]]:
+    mteb.evaluate(model, task, cache=None, prediction_folder=folder, show_progress_bar=False)
     content = json.loads((folder / "IFIRSample_predictions.json").read_text())
     return dict(content["default"]["test"])
 
 
-def test_a_hybrid_joins_what_its_parts_find_alone(tmp_path: Path, tiny: SentenceTransformer) -> None:
+def test_a_hybrid_joins_what_its_parts_find_alone(
+    tmp_path: Path, tiny: SentenceTransformer, little_task: Callable[[], Any]
+) -> None:
     dense = sliding_window(tiny, window=64, overlap=8)
-    joined = predictions(hybrid(dense), tmp_path / "hybrid")
-    alone = [predictions(m, tmp_path / name) for name, m in (("dense", dense), ("bm25", mteb.get_model(BM25)))]
-    assert len(joined) == 144
+    joined = predictions(hybrid(dense), little_task(), tmp_path / "hybrid")
+    alone = [
+        predictions(m, little_task(), tmp_path / name) for name, m in (("dense", dense), ("bm25", mteb.get_model(BM25)))
+    ]
+    assert len(joined) == len(alone[0]) == len(alone[1]) > 10
     sizes = set()
     for query, found in joined.items():
         expected: dict[str, float] = {}
@@ -127,7 +132,7 @@ def test_a_hybrid_joins_what_its_parts_find_alone(tmp_path: Path, tiny: Sentence
     assert min(sizes) >= 20 and max(sizes) <= 40 and len(sizes) > 1, "mteb's own fusion would keep them all"
 
 
-def test_variants_are_filed_apart(tmp_path: Path, tiny: SentenceTransformer) -> None:
+def test_variants_are_filed_apart(tmp_path: Path, tiny: SentenceTransformer, little_task: Callable[[], Any]) -> None:
     variants = [
         hybrid(tiny),
         hybrid(tiny, depth=5),
@@ -144,7 +149,7 @@ def test_variants_are_filed_apart(tmp_path: Path, tiny: SentenceTransformer) -> 
     own = HybridSearch([mteb.get_model(BM25), identified(tiny)])
     assert identified(own).mteb_model_meta.name != variants[0].mteb_model_meta.name
     for variant in variants[:2]:
-        evaluate(variant, mteb.get_task("IFIRSample"), output_folder=tmp_path, show_progress_bar=False)
+        evaluate(variant, little_task(), output_folder=tmp_path, show_progress_bar=False)
     assert len(list(tmp_path.rglob("IFIRSample.json"))) == 2
 
 

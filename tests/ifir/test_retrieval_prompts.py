@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -289,10 +290,10 @@ def test_where_prompts_cannot_go() -> None:
         prompted(prompted(bm25, "default"), "none")
 
 
-def test_families_and_edits_are_filed_apart(tmp_path: Path) -> None:
+def test_families_and_edits_are_filed_apart(tmp_path: Path, little_task: Callable[[], Any]) -> None:
     edited = PromptFamily("own", "<{prompt}> ", {"IFIRSample": TaskPrompts("search")})
     for family in (OWN, edited, prompt_family("none")):
-        evaluate(prompted(Reading(), family), mteb.get_task("IFIRSample"), output_folder=tmp_path)
+        evaluate(prompted(Reading(), family), little_task(), output_folder=tmp_path)
     folders = sorted(p.parent.name for p in tmp_path.rglob("IFIRSample.json"))
     assert len(folders) == 3
     assert [f.rsplit("-", 1)[0] for f in folders] == ["prompts_none", "prompts_own", "prompts_own"]

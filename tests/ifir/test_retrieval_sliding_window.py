@@ -378,7 +378,9 @@ def test_what_encode_cannot_do_is_refused(tiny: SentenceTransformer) -> None:
 # ---- through mteb -----------------------------------------------------------------------------------------------
 
 
-def test_variants_are_filed_apart_and_score_differently(tmp_path: Path, tiny: SentenceTransformer) -> None:
+def test_variants_are_filed_apart_and_score_differently(
+    tmp_path: Path, tiny: SentenceTransformer, little_task: Callable[[], Any]
+) -> None:
     """With the plain encoder's limit of 128, about half of the sample's passages are cut off."""
     variants = {
         "": tiny,
@@ -388,7 +390,7 @@ def test_variants_are_filed_apart_and_score_differently(tmp_path: Path, tiny: Se
     }
     scores = {}
     for name, model in variants.items():
-        result = evaluate(model, mteb.get_task("IFIRSample"), output_folder=tmp_path, show_progress_bar=False)
+        result = evaluate(model, little_task(), output_folder=tmp_path, show_progress_bar=False)
         scores[name] = result.task_results[0].scores["test"][0]
     files = {p.parent.name for p in tmp_path.rglob("IFIRSample.json")}
     assert {name for name in variants if name} < files and len(files) == 4

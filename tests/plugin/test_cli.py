@@ -18,7 +18,6 @@ from evaluators.cli import build_parser, main
 from evaluators.plugin.registry import load_plugins, registered_tasks
 
 load_plugins()
-pytestmark = pytest.mark.usefixtures("tables_printed_once")
 
 
 @pytest.fixture(autouse=True)

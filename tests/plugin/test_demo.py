@@ -163,7 +163,6 @@ def test_per_query_tables_average_to_the_scores(demo_run: DemoRun, task: str, ke
         assert scores(demo_run, model, task)[key] == pytest.approx(mean, abs=1e-5)
 
 
-@pytest.mark.usefixtures("tables_printed_once")
 def test_running_again_reuses_the_results(
     demo_run: DemoRun,
     monkeypatch: pytest.MonkeyPatch,
@@ -218,7 +217,6 @@ def test_eval_results_export(demo_run: DemoRun) -> None:
     assert values[0] == pytest.approx(100 * found.scores["test"][0]["ndcg_at_20"], abs=1e-3)
 
 
-@pytest.mark.usefixtures("tables_printed_once")
 def test_the_old_interface_runs_too(tmp_path: Path) -> None:
     old = mteb.MTEB(tasks=[mteb.get_task("TCRSample")])
     found = old.run(mteb.get_model(BM25), output_folder=str(tmp_path), verbosity=0)

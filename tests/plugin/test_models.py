@@ -20,7 +20,6 @@ from evaluators.plugin import models as models_module
 from evaluators.plugin.models import BM25, bundled_minilm, resolve_model
 
 load_plugins()
-pytestmark = pytest.mark.usefixtures("tables_printed_once")
 SAMPLES = ("IFIRSample", "FollowIRSample", "TCRSample")
 
 

@@ -15,7 +15,6 @@ from evaluators.plugin.registry import load_plugins
 from ifir_tasks.ids import parse_query_id
 
 load_plugins()
-pytestmark = pytest.mark.usefixtures("tables_printed_once")
 
 
 class Ranker:

@@ -27,8 +27,6 @@ from evaluators.plugin.running import StaleResultError, stale_reason
 from followir_tasks import FollowIRSample
 from tcr_tasks import TCRSample
 
-pytestmark = pytest.mark.usefixtures("tables_printed_once")
-
 
 @pytest.fixture(scope="module")
 def bm25() -> Any:

@@ -1,11 +1,10 @@
-"""Shared by the tests of TCR-Bench's remedies: a server that speaks a language model's protocol, and quick runs."""
+"""Shared by the tests of TCR-Bench's remedies: a server that speaks a language model's protocol, and data."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,22 +17,6 @@ from tcr_tasks.diagnostics.base import Base
 from tcr_tasks.diagnostics.reading import read_base
 from tcr_tasks.loaded import load_tcr
 from tcr_tasks.tasks import TCRTask
-
-
-@pytest.fixture(scope="module")
-def quick_runs(printed_tables: Callable[..., str]) -> Iterator[None]:
-    """Runs that print no table twice."""
-    from tcr_tasks.tables import Table
-
-    print_anew = Table.text
-
-    def text(table: Table, *fmt: Any) -> str:
-        # What a file holds may change.
-        return printed_tables(table, *fmt) if isinstance(table.csv, str) else print_anew(table, *fmt)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Table, "text", text)
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -35,8 +35,6 @@ from tcr_tasks.diagnostics.results import NO_EMBEDDINGS, Origin, Store
 from tcr_tasks.diagnostics.running import run
 from tcr_tasks.tasks import SAMPLE
 
-pytestmark = pytest.mark.usefixtures("tables_printed_once")
-
 FAMILIES = ("main", "position", "volume")
 
 

@@ -25,8 +25,6 @@ from tcr_tasks.qa.examination import examine
 from tcr_tasks.qa.scoring import ALL
 from tcr_tasks.tasks import TCRTask
 
-pytestmark = pytest.mark.usefixtures("quick_runs")
-
 KS = (1, 3, 5)
 
 

@@ -28,8 +28,6 @@ from tcr_tasks.tasks import TCRTask
 
 from language_model_server import LanguageModelServer  # isort: skip
 
-pytestmark = pytest.mark.usefixtures("quick_runs")
-
 
 def test_a_prompt_tells_of_shifted_columns_and_not_of_retrieval(task: TCRTask) -> None:
     asked = {a.question.id: a for a in Exam(task, Asking(None, "m", Sampling())).asked(Setting(ORACLE))}

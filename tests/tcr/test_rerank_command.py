@@ -22,8 +22,6 @@ from tcr_tasks.tasks import TCRTask
 from language_model_replies import Messages  # isort: skip
 from language_model_server import LanguageModelServer  # isort: skip
 
-pytestmark = pytest.mark.usefixtures("quick_runs")
-
 
 def command(*arguments: str | Path) -> int:
     parser = argparse.ArgumentParser()

@@ -33,8 +33,6 @@ from tcr_tasks.tasks import INSTRUCTION, TCRTask
 from language_model_replies import Messages  # isort: skip
 from language_model_server import LanguageModelServer  # isort: skip
 
-pytestmark = pytest.mark.usefixtures("quick_runs")
-
 
 def rank_of_target(task: TCRTask, run: dict[str, dict[str, float]]) -> dict[str, int]:
     assert task.data is not None

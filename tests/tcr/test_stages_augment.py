@@ -22,8 +22,6 @@ from tcr_tasks.retrieval.multivector import multi_vector
 from tcr_tasks.retrieval.printed import read_printed
 from tcr_tasks.retrieval.replies import read_description, read_table
 
-pytestmark = pytest.mark.usefixtures("quick_runs")
-
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:

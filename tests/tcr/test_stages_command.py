@@ -18,8 +18,6 @@ from tcr_tasks.retrieval.results import Row, add_rows, markdown, read_rows
 
 assert tcr_tasks.BENCHMARK_TASKS  # the import registers the tasks
 
-pytestmark = pytest.mark.usefixtures("quick_runs")
-
 
 def command(*arguments: str | Path) -> int:
     parser = ArgumentParser()

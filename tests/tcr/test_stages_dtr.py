@@ -23,8 +23,6 @@ from tcr_tasks.tables import corpus_id
 assert tcr_tasks.BENCHMARK_TASKS  # the import registers the tasks
 LONGEST = 40
 
-pytestmark = pytest.mark.usefixtures("quick_runs")
-
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:

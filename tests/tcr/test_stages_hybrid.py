@@ -25,8 +25,6 @@ from tcr_tasks.retrieval.thyme import thyme
 
 assert tcr_tasks.BENCHMARK_TASKS  # the import registers the tasks
 
-pytestmark = pytest.mark.usefixtures("quick_runs")
-
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:

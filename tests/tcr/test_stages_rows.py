@@ -28,8 +28,6 @@ from tcr_tasks.retrieval.segments import reduction, segment_scores
 from tcr_tasks.serialize import TableFormat, read_table, read_text_table, serialize
 from tcr_tasks.tables import Table, corpus_id
 
-pytestmark = pytest.mark.usefixtures("quick_runs")
-
 MIXED = (TableFormat.CSV, TableFormat.HTML, TableFormat.MARKDOWN)
 
 

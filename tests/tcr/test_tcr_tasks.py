@@ -330,7 +330,6 @@ def test_a_query_without_results_is_an_error(small: Path) -> None:
         evaluate(Ranker(scores=run), task_at(small))
 
 
-@pytest.mark.usefixtures("tables_printed_once")
 def test_strategies_label_the_best_sibling(tmp_path: Path) -> None:
     task = TCRSample()
     task.load_data()
@@ -410,7 +409,6 @@ def test_what_mtebs_instruction_wrapper_gets(instruction: str, prompt: str | Non
             assert not (queries or "").strip("<>")
 
 
-@pytest.mark.usefixtures("tables_printed_once")
 @pytest.mark.parametrize("cls", [*TASKS.values(), TCRSample], ids=lambda c: c.metadata.name)
 @pytest.mark.filterwarnings("ignore:Prompt type")
 def test_the_prompt_in_the_metadata(cls: type[TCRTask], small: Path) -> None:
