@@ -30,8 +30,8 @@ def add_rerank_command(steps: Any) -> None:
         "--first-stage",
         required=True,
         metavar="PREDICTIONS_OR_MODEL",
-        help=f"saved predictions (what `tcr qa` takes as --predictions), {PREDICTIONS_HELP}; several runs are refused. Or "
-        "a model, which searches first: a directory or a name that mteb knows",
+        help=f"saved predictions (what `tcr qa` takes as --predictions), {PREDICTIONS_HELP}; several runs are refused. "
+        "Or a model, which searches first: a directory or a name that mteb knows",
     )
     command.add_argument("--ce", metavar="MODEL", help="cross-encoder: a directory or a name that mteb knows")
     command.add_argument(
