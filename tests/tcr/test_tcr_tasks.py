@@ -633,7 +633,7 @@ def test_a_first_stage_as_attribute_survives_unloading(small: Path, first_stage:
 
 def test_a_missing_file_is_named(small: Path, tmp_path: Path) -> None:
     for given, file in ((tmp_path / "none.json", "none.json"), (tmp_path, "TCRBenchMixed_predictions.json")):
-        with pytest.raises(FileNotFoundError, match=f"no saved predictions at .*{file}"):
+        with pytest.raises(FileNotFoundError, match=f"no TCRBenchMixed_predictions.json at .*{given.name}"):
             task_at(small).convert_to_reranking(given)
         task = task_at(small, first_stage_predictions=given)
         with pytest.raises(FileNotFoundError, match=file):
