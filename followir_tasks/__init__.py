@@ -1,13 +1,24 @@
 """FollowIR and InstructIR's robustness, as mteb tasks. Importing registers them with mteb."""
 
 from evaluators.plugin.registry import benchmark, register
+from followir_tasks.collection import FollowIRCollection
+from followir_tasks.command import add_commands
 from followir_tasks.instructir import InstructIRRobustness
+from followir_tasks.mfollowir import MFOLLOWIR_TASKS
 from followir_tasks.tasks import SUBSET_TASKS, FollowIRSample, FollowIRTask
 
-__all__ = ["SUBSET_TASKS", "FollowIRSample", "FollowIRTask", "InstructIRRobustness"]
+__all__ = [
+    "MFOLLOWIR_TASKS",
+    "SUBSET_TASKS",
+    "FollowIRCollection",
+    "FollowIRSample",
+    "FollowIRTask",
+    "InstructIRRobustness",
+    "add_commands",
+]
 
 register(
-    (*SUBSET_TASKS, FollowIRSample, InstructIRRobustness),
+    (*SUBSET_TASKS, FollowIRSample, FollowIRCollection, *MFOLLOWIR_TASKS, InstructIRRobustness),
     [
         benchmark(
             "FollowIR(paired)",

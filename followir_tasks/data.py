@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from datasets import Dataset, load_dataset
@@ -13,13 +15,18 @@ from mteb.abstasks.retrieval_dataset_loaders import RetrievalDatasetLoader
 from evaluators.plugin.checks import DatasetError, shown
 from evaluators.plugin.data import TaskData, lists_by_query, read_layout
 from evaluators.plugin.jsonl import read_corpus, read_json_lines, text_id
+from followir_tasks.forms import CONFIG, read_forms
 
 _WHOLE_NUMBER = re.compile(r"-?[0-9]+")
 INSTRUCTIR_FILES = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
+# As the authors publish them: instruction and query are one text, and the judgements lie in a folder.
+AUTHORS_FILES = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
+SEPARATOR = "[SEP]"
+_QRELS_HEADERS = (["query-id", "corpus-id", "score"], ["qid", "pid", "score"])
 
 
 def read_followir(directory: Path) -> TaskData:
-    """Read a FollowIR set in the project's layout, with its changed documents.
+    """Read a FollowIR set in the project's layout, with its changed documents and the instructions' shorter forms.
 
     Raises:
         DatasetError: if a config is missing, or lists a query twice.
@@ -33,6 +40,7 @@ def read_followir(directory: Path) -> TaskData:
     if problems:
         raise DatasetError(str(directory), problems)
     data.side["qrel_diff"] = lists_by_query(directory, "qrel_diff", data.side["qrel_diff"])
+    data.side[CONFIG] = read_forms(directory)
     return data
 
 
@@ -57,17 +65,31 @@ def is_instructir(directory: Path) -> bool:
     return all((directory / name).is_file() for name in INSTRUCTIR_FILES)
 
 
+def instructir_files(directory: Path) -> tuple[str, ...] | None:
+    """The files of InstructIR that a directory holds, in our form or the authors', or ``None``."""
+    if is_instructir(directory):
+        return INSTRUCTIR_FILES
+    return AUTHORS_FILES if all((directory / name).is_file() for name in AUTHORS_FILES) else None
+
+
 def read_instructir(directory: Path) -> TaskData:
     """Read ``corpus.jsonl``, ``queries.jsonl`` (``_id``, ``text``, ``instruction``) and ``qrels.tsv``.
+
+    In the authors' own files there is no ``instruction``, but it stands in ``text`` before ``[SEP]`` and the query; the
+    judgements are in ``qrels/test.tsv``.
 
     Raises:
         DatasetError: naming file and line of what cannot be read.
     """
+    files = instructir_files(directory)
+    if files is None:
+        raise DatasetError(str(directory), [f"expected the files {', '.join(INSTRUCTIR_FILES)}"])
     corpus = read_corpus(directory / "corpus.jsonl")
     path = directory / "queries.jsonl"
     columns: dict[str, list[str]] = {"id": [], "text": [], "instruction": []}
     problems: list[str] = []
-    for number, row in read_json_lines(path):
+    for number, given in read_json_lines(path):
+        row = _parted(given)
         columns["id"].append(text_id(path, f"line {number}", row.get("_id")))
         for name in ("text", "instruction"):
             value = row.get(name)
@@ -76,7 +98,7 @@ def read_instructir(directory: Path) -> TaskData:
             columns[name].append(value if isinstance(value, str) else "")
     if problems:
         raise DatasetError(str(path), problems)
-    relevant = _read_qrels(directory / "qrels.tsv")
+    relevant = _read_qrels(directory / files[2])
     on_dropped = [(q, d) for q, docs in relevant.items() for d in docs if d in corpus.dropped]
     for query, document in on_dropped:
         del relevant[query][document]
@@ -92,6 +114,15 @@ def read_instructir(directory: Path) -> TaskData:
         notes=[f"{n} {key[2:].replace('_', ' ')}" for key, n in counts.items() if n] + _base_level_note(relevant),
         dropped=corpus.dropped,
     )
+
+
+def _parted(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A query with its instruction apart, which the authors write before it."""
+    text = row.get("text")
+    if "instruction" in row or not isinstance(text, str) or SEPARATOR not in text:
+        return row
+    instruction, _, query = text.partition(SEPARATOR)
+    return {**row, "text": query.strip(), "instruction": instruction.strip()}
 
 
 def _base_level_note(relevant: dict[str, dict[str, int]]) -> list[str]:
@@ -122,7 +153,7 @@ def _read_qrels(path: Path) -> dict[str, dict[str, int]]:
     with path.open(encoding="utf-8-sig", newline="") as lines:
         reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
         header = next(reader, [])
-        if header != ["query-id", "corpus-id", "score"]:
+        if header not in _QRELS_HEADERS:
             raise DatasetError(str(path), [f"expected the columns query-id, corpus-id and score, found {header}"])
         for number, row in enumerate(reader, 2):
             if len(row) != 3 or not _WHOLE_NUMBER.fullmatch(row[2]):

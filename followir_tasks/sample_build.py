@@ -16,6 +16,8 @@ from typing import Any
 
 from evaluators.metrics.pmrr import CHANGED_SUFFIX, ORIGINAL_SUFFIX
 from evaluators.plugin.dataset import Card, write_dataset
+from followir_tasks.forms import CONFIG as FORMS
+from followir_tasks.sample_forms import keywords, short_forms
 from followir_tasks.sample_text import write_passage
 
 SOURCE = Path(__file__).parent / "sample_source"
@@ -40,6 +42,7 @@ ranks the same 100 candidates under both; p-MRR tells whether the documents that
 | `corpus` | the passages |
 | `queries` | the description, once as `-og` and once as `-changed` |
 | `instruction` | the narrative for `-og`, the changed narrative for `-changed` |
+| `instruction_forms` | a short form of the instruction and its keywords, by rule |
 | `qrels` | 1 for relevant, 0 for judged and not relevant; other candidates are not relevant either |
 | `top_ranked` | the 100 candidates, sorted by id |
 | `qrel_diff` | the documents that are relevant under the narrative and not under the changed one |
@@ -49,8 +52,9 @@ ranks the same 100 candidates under both; p-MRR tells whether the documents that
 random generator (`followir_tasks/sample_build.py`). A passage has facets, such as its kind of event and a value
 for the topic's constraint; the judgements follow from these facets, and each facet is stated in the passage. The
 changed narrative only narrows the narrative, and between 35 and 65 percent of a topic's relevant documents stay
-relevant. Candidates are a topic's relevant documents, its near-misses, documents of its three sister topics, and
-some documents of other families.
+relevant. The short form is the narrative's first sentence and, for the changed narrative, the added one; the keywords
+are the words of the short form in order, each once, without function words. Candidates are a topic's relevant
+documents, its near-misses, documents of its three sister topics, and some documents of other families.
 
 **Limits.** This is generated text, not the real FollowIR, which uses TREC topics and newspaper articles. Towns,
 people and events are invented, also where a real country is named. The passages repeat sentence patterns and are
@@ -83,6 +87,7 @@ def build(seed: int = 0) -> dict[str, list[dict[str, Any]]]:
         "corpus": sorted((doc for docs in judged.values() for doc in docs.all()), key=lambda doc: doc["_id"]),
         "queries": [],
         "instruction": [],
+        FORMS: [],
         "qrels": [],
         "top_ranked": [],
         "qrel_diff": [],
@@ -138,16 +143,18 @@ def _add_topic(
     configs: dict[str, list[dict[str, Any]]], topic: Mapping[str, Any], docs: _Judged, candidates: list[str]
 ) -> None:
     narrative, changed_narrative = narratives(topic["narrative"])
+    short, short_changed = short_forms(narrative, changed_narrative)
     kept, changed, near = (sorted(d["_id"] for d in group) for group in (docs.kept, docs.changed, docs.near_misses))
     variants = (
-        (ORIGINAL_SUFFIX, narrative, kept + changed, near),
-        (CHANGED_SUFFIX, changed_narrative, kept, changed + near),
+        (ORIGINAL_SUFFIX, narrative, short, kept + changed, near),
+        (CHANGED_SUFFIX, changed_narrative, short_changed, kept, changed + near),
     )
-    for suffix, instruction, relevant, not_relevant in variants:
+    for suffix, instruction, shorter, relevant, not_relevant in variants:
         query_id = topic["id"] + suffix
         grades = dict.fromkeys(relevant, 1) | dict.fromkeys(not_relevant, 0)
         configs["queries"].append({"_id": query_id, "text": topic["description"]})
         configs["instruction"].append({"query-id": query_id, "instruction": instruction})
+        configs[FORMS].append({"query-id": query_id, "keywords": keywords(shorter), "short": shorter})
         configs["qrels"] += [{"query-id": query_id, "corpus-id": doc, "score": grades[doc]} for doc in sorted(grades)]
         configs["top_ranked"].append({"query-id": query_id, "corpus-ids": candidates})
     configs["qrel_diff"].append({"query-id": topic["id"], "corpus-ids": changed})

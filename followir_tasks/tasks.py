@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from mteb.abstasks.task_metadata import TaskMetadata
 
-from evaluators.metrics.chance import chance_average_precision, chance_ndcg
 from evaluators.metrics.cluster_bootstrap import bootstrap_clusters
 from evaluators.metrics.pmrr import p_mrr
 from evaluators.metrics.standard import trec_measure
@@ -22,37 +22,24 @@ from evaluators.plugin.results import SpecialScores, TaskOption, bounds
 from evaluators.plugin.sources import Source
 from evaluators.plugin.task import BeyondTask
 from followir_tasks.data import fetch_followir, read_followir
+from followir_tasks.forms import (
+    CONFIG,
+    FORM_OPTION,
+    FULL,
+    KEPT,
+    N_EQUAL,
+    NONE,
+    equal_instructions,
+    problems_of,
+    with_form,
+)
 from followir_tasks.ids import parse_query_id
+from followir_tasks.scores import chance_score, without_relevant
+from followir_tasks.subsets import SUBSETS, Subset
 
 logger = logging.getLogger(__name__)
 
 SAMPLE = Path(__file__).parent / "sample"
-
-
-class Subset(NamedTuple):
-    """What distinguishes one subset.
-
-    Attributes:
-        name: task name.
-        upstream: mteb's task, whose dataset, revision and citation are used.
-        measure: trec_eval's measure behind ``followir_score``.
-        measure_name: the same as the paper's Table 2 names it.
-        n_queries, n_documents: published sizes; original and changed queries count.
-    """
-
-    name: str
-    upstream: str
-    measure: str
-    measure_name: str
-    n_queries: int
-    n_documents: int
-
-
-SUBSETS = (
-    Subset("FollowIRCore17", "Core17InstructionRetrieval", "map_cut.1000", "MAP@1000", 40, 19899),
-    Subset("FollowIRNews21", "News21InstructionRetrieval", "ndcg_cut.5", "nDCG@5", 64, 30921),
-    Subset("FollowIRRobust04", "Robust04InstructionRetrieval", "map_cut.1000", "MAP@1000", 104, 47492),
-)
 
 
 class FollowIRTask(BeyondTask):
@@ -61,6 +48,9 @@ class FollowIRTask(BeyondTask):
     Main score p-MRR, -1..1: positive when documents that the changed instruction excludes move down. It, and
     ``followir_score`` against either judgements, have 95 % intervals (``<key>_low``, ``<key>_high``): percentiles of
     1,000 resamples of topics, for p-MRR of those that have a changed document; none where there is only one such topic.
+
+    With the option ``instruction_form`` models read another form of the instruction. Without any, both queries of a
+    topic are the same text, so that p-MRR says nothing: it is NaN, and mteb's data frames leave it out of their means.
     """
 
     metric_version = 2
@@ -72,22 +62,25 @@ class FollowIRTask(BeyondTask):
             ("error", "warn"),
             "FollowIR: what to do when a model leaves candidates unranked, which falsifies p-MRR",
         ),
+        FORM_OPTION,
     )
     missing_candidates: str = "error"
+    instruction_form: str = FULL
 
     @classmethod
     def recognises(cls, directory: Path) -> bool:
         return is_dataset_directory(directory) and bool(config_files(directory, "qrel_diff"))
 
     def read(self, source: Source) -> TaskData:
-        if source.directory is None:
-            data = fetch_followir(source.repository, source.revision)
-        else:
-            data = read_followir(source.directory)
+        data = self.fetch(source) if source.directory is None else read_followir(source.directory)
         found = (len(data.queries), len(data.corpus))
         if self.published_size is not None and found != self.published_size:
             data.notes.append(size_note("queries", "documents", found, self.published_size))
         return data
+
+    def fetch(self, source: Source) -> TaskData:
+        """Read the data from their public source."""
+        return fetch_followir(source.repository, source.revision)
 
     def problems(self, data: TaskData) -> list[str]:
         out: list[str] = []
@@ -107,7 +100,13 @@ class FollowIRTask(BeyondTask):
         if not any(changed_docs.get(topic) for topic in topics):
             out.append("qrel_diff: no topic has a changed document, so p-MRR is undefined")
         self._note_odd_changes(data, topics)
-        return super().problems(data) + out
+        forms = problems_of(data.side.get(CONFIG), set(column(data.queries, "id")), self.instruction_form)
+        return super().problems(data) + out + forms
+
+    def prepare_queries(self, model: Any, queries: Any) -> Any:
+        """The queries with their instruction in the form that is asked for."""
+        assert self.data is not None
+        return with_form(queries, self.instruction_form, self.data.side.get(CONFIG), self.metadata.name)
 
     def _note_odd_changes(self, data: TaskData, topics: Mapping[str, set[bool]]) -> None:
         """Changed documents that p-MRR can still score but that do not mean what they should."""
@@ -159,25 +158,30 @@ class FollowIRTask(BeyondTask):
             )
             for name, queries in (("og", by_variant[False]), ("changed", by_variant[True]))
         }
+        moved = {} if self.instruction_form == NONE else paired.per_query
         scores: dict[str, Any] = {
-            "p-MRR": paired.score,
+            "p-MRR": paired.score if moved else math.nan,
             "followir_score": sum(score.values()) / len(score),
             "followir_score_changed_qrels": sum(score_changed.values()) / len(score_changed),
-            "chance_followir_score": self._chance(original, data.top_ranked or {}),
+            "chance_followir_score": chance_score(self.measure, original, data.top_ranked or {}),
             "n_changed_documents": sum(map(len, changed_docs.values())),
             "n_missing_changed_documents": paired.n_missing_docs,
             "n_topics": len(by_variant[False]),
             "n_topics_without_change": len(by_variant[False]) - len(paired.per_query),
-            "n_topics_without_relevant": _without_relevant(original),
-            "n_topics_without_relevant_changed_qrels": _without_relevant(swapped),
+            "n_topics_without_relevant": without_relevant(original),
+            "n_topics_without_relevant_changed_qrels": without_relevant(swapped),
             **nested,
         }
-        per_topic = {"p-MRR": paired.per_query, "followir_score": score, "followir_score_changed_qrels": score_changed}
+        if self.instruction_form in KEPT:
+            pairs = [(query, by_variant[True][topic]) for topic, query in by_variant[False].items()]
+            scores[N_EQUAL] = equal_instructions(data.side[CONFIG], self.instruction_form, pairs)
+        per_topic = {"p-MRR": moved, "followir_score": score, "followir_score_changed_qrels": score_changed}
         for name, values in per_topic.items():
-            scores |= bounds(name, bootstrap_clusters(list(values.values()), list(values)))
+            if values:
+                scores |= bounds(name, bootstrap_clusters(list(values.values()), list(values)))
         rows = {
             topic: {
-                "p-MRR": paired.per_query.get(topic),
+                "p-MRR": moved.get(topic),
                 "followir_score": score[query],
                 "followir_score_changed_qrels": score_changed[query],
                 "n_changed_documents": len(changed_docs.get(topic, [])),
@@ -185,21 +189,6 @@ class FollowIRTask(BeyondTask):
             for topic, query in by_variant[False].items()
         }
         return SpecialScores(scores, rows)
-
-    def _chance(self, qrels: Mapping[str, Mapping[str, int]], top_ranked: Mapping[str, list[str]]) -> float:
-        """What a random order of the candidates is expected to score, averaged over the same queries as the score."""
-        total = 0.0
-        for query, judged in qrels.items():
-            grades = [judged.get(d, 0) for d in top_ranked[query]]
-            n_judged = sum(grade > 0 for grade in judged.values())
-            k = int(self.measure.split(".")[1])
-            if n_judged == 0:  # trec_eval gives 0 to any ranking
-                continue
-            if self.measure.startswith("map_cut"):
-                total += chance_average_precision(sum(grade > 0 for grade in grades), len(grades), k, n_judged)
-            else:
-                total += chance_ndcg(grades, len(grades), k, judged.values())
-        return total / len(qrels)
 
     def _require_candidates(self, run: dict[str, dict[str, float]], top_ranked: Mapping[str, list[str]]) -> None:
         """p-MRR compares ranks, so it is false when candidates are missing or other documents stand among them."""
@@ -228,11 +217,6 @@ class FollowIRTask(BeyondTask):
             "changed documents": data.side["qrel_diff"].get(topic, []),
             "candidates": len((data.top_ranked or {}).get(query_id, [])),
         }
-
-
-def _without_relevant(qrels: Mapping[str, Mapping[str, int]]) -> int:
-    """Queries that count 0 whatever the ranking."""
-    return sum(not any(grade > 0 for grade in judged.values()) for judged in qrels.values())
 
 
 def _metadata(name: str, **more: Any) -> TaskMetadata:

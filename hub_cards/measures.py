@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from mteb.abstasks import AbsTask
 
+from followir_tasks.collection import FollowIRCollection
 from followir_tasks.instructir import InstructIRRobustness
 from followir_tasks.tasks import FollowIRTask
 from ifir_tasks.tasks import IFIRTask
@@ -199,7 +200,7 @@ _FOLLOWIR = (
     Measure(
         "followir_score",
         "retrieval",
-        "MAP@1000 (nDCG@5 on News21) of the original queries against the original judgements",
+        "MAP@1000 (nDCG@5 on News21, nDCG@20 on mFollowIR) of the original queries against the original judgements",
         name="FollowIR score",
         on_card=True,
     ),
@@ -213,6 +214,16 @@ _FOLLOWIR = (
     _count("n_missing_candidates", "unranked", "candidates that the model left unranked"),
     _count("n_missing_changed_documents", "changed, unranked", "excluded documents that the model left unranked"),
     _count("n_topics", "topics", "pairs of an original and a changed query"),
+)
+_COLLECTION = (
+    Measure(
+        "followir_score",
+        "retrieval",
+        "MAP@1000 (or nDCG@5, an option) of the original queries, searched in the whole corpus",
+        name="FollowIR score on the whole collection",
+        on_card=True,
+    ),
+    _count("n_topics", "topics", "original queries"),
 )
 _INSTRUCTIR = (
     Measure(
@@ -278,12 +289,19 @@ _TCR = (
 # ---- by benchmark ------------------------------------------------------------------------------------------------
 
 OTHER = "other"
-_CLASSES = {"IFIR": IFIRTask, "FollowIR": FollowIRTask, "TCR-Bench": TCRTask, "InstructIR": InstructIRRobustness}
+_CLASSES = {
+    "IFIR": IFIRTask,
+    "FollowIR": FollowIRTask,
+    "FollowIR, whole collections": FollowIRCollection,
+    "TCR-Bench": TCRTask,
+    "InstructIR": InstructIRRobustness,
+}
 BENCHMARKS = (*_CLASSES, OTHER)
 # The main score comes first.
 MEASURES: Mapping[str, tuple[Measure, ...]] = {
     "IFIR": (*_IFIR, *_DOUBTS),
     "FollowIR": (*_FOLLOWIR, *_DOUBTS),
+    "FollowIR, whole collections": (*_COLLECTION, *_DOUBTS),
     "TCR-Bench": (*_TCR, *_DOUBTS),
     "InstructIR": (*_INSTRUCTIR, *_DOUBTS),
     OTHER: (Measure("main_score", "main score", "the task's own main score", scale=OWN), *_DOUBTS),

@@ -19,6 +19,7 @@ from evaluators.plugin.sources import fetch_git_archive
 from evaluators.plugin.task import BeyondTask
 from followir_tasks import FollowIRTask, InstructIRRobustness
 from followir_tasks.data import INSTRUCTIR_FILES, is_instructir, read_instructir
+from followir_tasks.layout import write_followir
 from hub_cards import publish_layout as layout
 from hub_cards.cards.families import family_of
 from hub_cards.cards.render import card, hub_configs
@@ -178,7 +179,7 @@ def _convert(task: BeyondTask, directory: Path | None, place: Path, folder: Path
         assert directory is not None
         layout.write_tcr(place, task.data, directory)
     elif isinstance(task, FollowIRTask):
-        layout.write_followir(place, task.data)
+        write_followir(place, task.data)
     else:
         layout.write_instructir(place, task.data)
     reader = type(task)()

@@ -1,47 +1,33 @@
-"""Writes the data of a task in the layout that is published: the project's own, or InstructIR's three files."""
+"""Writes the data of IFIR, TCR-Bench and InstructIR in the layout that is published."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from datasets import Dataset
 
 from evaluators.plugin.data import TaskData
-from evaluators.plugin.dataset import SCHEMAS
+from evaluators.plugin.layout import batches, judgements, write_common, write_config
 from ifir_tasks.ids import parse_query_id
 from tcr_tasks.tables import Table, corpus_id
-
-_BATCH = 20_000
 
 
 def write_ifir(folder: Path, data: TaskData) -> None:
     """Write an IFIR subset. An instruction is what an instructed query's text adds to that of its plain query."""
     texts = dict(zip(data.queries["id"], data.queries["text"], strict=True))
     plain = {query: texts[parse_query_id(query).plain] for query in texts}
-    _write(folder, "queries", ({"_id": query, "text": text} for query, text in plain.items()))
+    write_config(folder, "queries", ({"_id": query, "text": text} for query, text in plain.items()))
     instructions = (
         {"query-id": query, "instruction": text.removeprefix(f"{plain[query]} ")}
         for query, text in texts.items()
         if parse_query_id(query).level is not None
     )
-    _write(folder, "instruction", instructions)
-    _write_common(folder, data)
-
-
-def write_followir(folder: Path, data: TaskData) -> None:
-    """Write a FollowIR set with candidates and changed documents."""
-    rows = list(zip(data.queries["id"], data.queries["text"], data.queries["instruction"], strict=True))
-    _write(folder, "queries", ({"_id": query, "text": text} for query, text, _ in rows))
-    _write(folder, "instruction", ({"query-id": query, "instruction": asked} for query, _, asked in rows))
-    for name, lists in (("top_ranked", data.top_ranked or {}), ("qrel_diff", data.side["qrel_diff"])):
-        _write(folder, name, ({"query-id": query, "corpus-ids": ids} for query, ids in lists.items()))
-    _write_common(folder, data)
+    write_config(folder, "instruction", instructions)
+    write_common(folder, data)
 
 
 def write_tcr(folder: Path, data: TaskData, directory: Path) -> None:
@@ -51,10 +37,10 @@ def write_tcr(folder: Path, data: TaskData, directory: Path) -> None:
     """
     records = _records(directory)
     tables: Iterable[Table] = data.side["tables"].values()
-    _write(folder, "tables", map(_table_row, tables))
-    _write(folder, "queries", ({"_id": q.id, "text": q.text} for q in data.side["questions"]))
-    _write(folder, "groups", (_group_row(q, records[q.id]) for q in data.side["questions"]))
-    _write_common(folder, data)
+    write_config(folder, "tables", map(_table_row, tables))
+    write_config(folder, "queries", ({"_id": q.id, "text": q.text} for q in data.side["questions"]))
+    write_config(folder, "groups", (_group_row(q, records[q.id]) for q in data.side["questions"]))
+    write_common(folder, data)
 
 
 def write_instructir(folder: Path, data: TaskData) -> None:
@@ -62,20 +48,20 @@ def write_instructir(folder: Path, data: TaskData) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in (("corpus", data.corpus), ("queries", data.queries)):
         with (folder / f"{name}.jsonl").open("w", encoding="utf-8", newline="\n") as out:
-            for batch in _batches(table):
+            for batch in batches(table):
                 for row in batch.to_pylist():
                     out.write(json.dumps({"_id": row.pop("id"), **row}, ensure_ascii=False) + "\n")
     with (folder / "qrels.tsv").open("w", encoding="utf-8", newline="") as out:
         # As it is read: no quoting.
         writer = csv.writer(out, delimiter="\t", quoting=csv.QUOTE_NONE, lineterminator="\n")
         writer.writerow(["query-id", "corpus-id", "score"])
-        writer.writerows(_judgements(data.relevant_docs))
+        writer.writerows(judgements(data.relevant_docs))
 
 
 def write_instructir_qrels(folder: Path, relevant: dict[str, dict[str, int]]) -> None:
     """Write the judgements once more, as ``qrels.jsonl``."""
     with (folder / "qrels.jsonl").open("w", encoding="utf-8", newline="\n") as out:
-        for query, document, score in _judgements(relevant):
+        for query, document, score in judgements(relevant):
             row = {"query-id": query, "corpus-id": document, "score": score}
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
@@ -106,39 +92,8 @@ def _same_rows(a: Dataset, b: Dataset) -> bool:
     names = sorted(a.column_names)
     if len(a) != len(b) or names != sorted(b.column_names):
         return False
-    pairs = zip(_batches(a), _batches(b), strict=True)
+    pairs = zip(batches(a), batches(b), strict=True)
     return all(x.select(names).to_pydict() == y.select(names).to_pydict() for x, y in pairs)
-
-
-def _batches(table: Dataset) -> Iterator[pa.Table]:
-    yield from table.with_format("arrow").iter(batch_size=_BATCH)
-
-
-def _write(folder: Path, config: str, rows: Iterable[dict[str, Any]]) -> None:
-    listed = list(rows)
-    known = SCHEMAS[config]
-    columns = dict.fromkeys([*known, *(listed[0] if listed else ())])
-    table = pa.table({c: pa.array([row[c] for row in listed], type=known.get(c)) for c in columns})
-    folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, folder / f"{config}.parquet", compression="zstd", write_statistics=False)
-
-
-def _write_common(folder: Path, data: TaskData) -> None:
-    """Write ``corpus`` in batches, since it may be larger than memory, and ``qrels``."""
-    schema = pa.schema(SCHEMAS["corpus"].items())
-    options = {"compression": "zstd", "write_statistics": False}
-    with pq.ParquetWriter(folder / "corpus.parquet", schema, **options) as out:
-        for batch in _batches(data.corpus.select_columns(["id", "title", "text"])):
-            out.write_table(batch.rename_columns(schema.names).cast(schema))
-    _write(
-        folder,
-        "qrels",
-        ({"query-id": q, "corpus-id": d, "score": score} for q, d, score in _judgements(data.relevant_docs)),
-    )
-
-
-def _judgements(relevant: dict[str, dict[str, int]]) -> Iterator[tuple[str, str, int]]:
-    yield from ((query, document, score) for query, docs in relevant.items() for document, score in docs.items())
 
 
 def _table_row(table: Table) -> dict[str, Any]:

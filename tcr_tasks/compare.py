@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from evaluators.markdown import difference, interval, markdown_table, p_value
 from evaluators.metrics.bootstrap import (
     RESAMPLES,
     SEED,
@@ -24,7 +25,6 @@ from evaluators.plugin.predictions import read_predictions
 from evaluators.plugin.results import PER_QUERY, PREDICTIONS, SAVED_BY, SUBSET, read_provenance
 from evaluators.plugin.task import SPLIT
 from evaluators.plugin.variants import names_of_run, variant_beside
-from tcr_tasks.markdown import difference, interval, markdown_table, p_value
 
 _QUERY, _TARGET_HIT, _GROUP_HIT = "query-id", "recall_at_1", "gr_at_1"
 _NO_OUTCOMES = (

@@ -2,21 +2,22 @@
 
 The same layout serves the samples inside the package, directories on disk and repositories on the hub:
 
-========== ==================================================== ====================================
-config     columns                                              present
-========== ==================================================== ====================================
-corpus     ``_id``, ``title``, ``text``                         always
-queries    ``_id``, ``text``                                    always
-qrels      ``query-id``, ``corpus-id``, ``score``               always
-instruction ``query-id``, ``instruction``                       instructions kept apart from queries
-top_ranked ``query-id``, ``corpus-ids``                         reranking tasks
-qrel_diff  ``query-id``, ``corpus-ids``                         FollowIR: documents that lose relevance
-groups     ``query-id``, ``corpus-ids``, ``target``,            TCR-Bench: target and siblings
-           ``question_type``, ...
-tables     ``db_id``, ``table_path``, ``table_name``,           TCR-Bench: the tables themselves
-           ``table_format``, ``csv``
-facets     ``query-id``, ``corpus-id``, ``score``               samples: exact judge scores
-========== ==================================================== ====================================
+================= ============================================= ====================================
+config            columns                                       present
+================= ============================================= ====================================
+corpus            ``_id``, ``title``, ``text``                  always
+queries           ``_id``, ``text``                             always
+qrels             ``query-id``, ``corpus-id``, ``score``        always
+instruction       ``query-id``, ``instruction``                 instructions kept apart from queries
+instruction_forms ``query-id``, ``keywords``, ``short``         FollowIR: shorter forms of them
+top_ranked        ``query-id``, ``corpus-ids``                  reranking tasks
+qrel_diff         ``query-id``, ``corpus-ids``                  FollowIR: documents that lose relevance
+groups            ``query-id``, ``corpus-ids``, ``target``,     TCR-Bench: target and siblings
+                  ``question_type``, ...
+tables            ``db_id``, ``table_path``, ``table_name``,    TCR-Bench: the tables themselves
+                  ``table_format``, ``csv``
+facets            ``query-id``, ``corpus-id``, ``score``        samples: exact judge scores
+================= ============================================= ====================================
 
 A config may also be a folder of parquet files, as the hub stores large ones. Files are found by name and read
 with pyarrow: no network, and no cache that could serve rows of an earlier version of the directory.
@@ -44,6 +45,7 @@ SCHEMAS: dict[str, dict[str, pa.DataType]] = {
     "queries": {"_id": pa.string(), "text": pa.string()},
     "qrels": {"query-id": pa.string(), "corpus-id": pa.string(), "score": pa.int32()},
     "instruction": {"query-id": pa.string(), "instruction": pa.string()},
+    "instruction_forms": {"query-id": pa.string(), "keywords": pa.string(), "short": pa.string()},
     "top_ranked": {"query-id": pa.string(), "corpus-ids": _ID_LIST},
     "qrel_diff": {"query-id": pa.string(), "corpus-ids": _ID_LIST},
     "groups": {

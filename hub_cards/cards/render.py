@@ -74,11 +74,11 @@ def card_data(family: Family, files: Mapping[str, str], rows: list[tuple[str, St
     metadata = family.tasks[0].metadata
     largest = max(entry.values["num_documents"] for _, entry in rows)
     return DatasetCardData(
-        language=["en"],
+        language=list(family.languages),
         license=family.license,
         pretty_name=family.title,
         annotations_creators=[str(metadata.annotations_creators)],
-        multilinguality="monolingual",
+        multilinguality="monolingual" if len(family.languages) == 1 else "multilingual",
         task_categories=sorted({_CATEGORIES[cls.metadata.type] for cls in family.tasks}),
         size_categories=[next((text for limit, text in _SIZES if largest < limit), "n>1M")],
         tags=list(dict.fromkeys(["mteb", "text", *family.tags])),

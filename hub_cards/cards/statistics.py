@@ -16,6 +16,7 @@ from evaluators.files import write_text
 from evaluators.plugin.dataset import SPLIT
 from evaluators.plugin.mteb_internals import metadata_of
 from evaluators.plugin.task import BeyondTask
+from followir_tasks.mfollowir import MFollowIRTask
 from hub_cards.cards.families import FAMILIES
 from tcr_tasks.data import PUBLISHED_SIZES
 from tcr_tasks.tasks import TCRTask
@@ -92,6 +93,8 @@ def collect() -> dict[str, Statistics]:
             found[name] = compute(task())
         elif issubclass(task, TCRTask):
             found[name] = _counted(task)
+        elif issubclass(task, MFollowIRTask):
+            found[name] = _of_language(task)
         else:
             copy = _IFIR_COPIES.get(name)
             upstream = copy or next(iter(task.metadata.adapted_from or ()))
@@ -163,6 +166,17 @@ def _of_mteb(upstream: str, origin: str) -> Statistics:
     if shipped is None:
         raise ValueError(f"mteb {mteb.__version__} ships no statistics of {upstream}")
     return Statistics(origin, metadata.dataset["path"], metadata.dataset["revision"], shipped[SPLIT])
+
+
+def _of_language(task: type[MFollowIRTask]) -> Statistics:
+    """What mteb ships about one language of its own task; it leaves out the two sizes, which follow from the rest."""
+    (upstream,) = task.metadata.adapted_from or ()
+    whole = _of_mteb(upstream, _SHIPPED)
+    values = whole.values["hf_subset_descriptive_stats"][task.upstream_subset]
+    candidates = values["top_ranked_statistics"]
+    n_queries = round(candidates["num_top_ranked"] / candidates["average_top_ranked_per_query"])
+    sizes = {"num_queries": n_queries, "num_documents": values["num_samples"] - n_queries}
+    return whole._replace(values={**values, **sizes})
 
 
 def _counted(task: type[TCRTask]) -> Statistics:

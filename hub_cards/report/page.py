@@ -29,6 +29,8 @@ _ABOUT = {
     "three levels (IFIR, arXiv 2503.04644).",
     "FollowIR": "Does the ranking change as the instruction does? The same query under an original and a narrower "
     "instruction, over the same candidates (FollowIR, arXiv 2403.15246).",
+    "FollowIR, whole collections": "How well are FollowIR's original queries found in a whole corpus, with their "
+    "instructions or without (FollowIR, Table 4)?",
     "TCR-Bench": "Does a retriever find the one table that can answer, among sibling tables that look alike "
     "(TCR-Bench, arXiv 2607.17742)?",
     "InstructIR": "How low does retrieval fall under a query's worst instruction (InstructIR, arXiv 2402.14334)?",

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from followir_tasks.report.published import AVERAGE as FOLLOWIR_AVERAGE
+from followir_tasks.report.published import published_table
 from hub_cards.values import Score
 from ifir_tasks.report.published import AVERAGE, SUBSET_TASK_NAMES, published_tables
 from tcr_tasks.diagnostics.catalogue import FORMAT_NAMES
@@ -58,9 +60,9 @@ def published(task: str) -> tuple[Reference, ...]:
         return tuple(_tcr("tcr_formats", FORMATS[task], task == _BY_TYPE))
     if task == _DIAGNOSTIC:
         return tuple(_tcr("tcr_diagnostic", "Diagnostic Mixed", False))
-    names = {average.name: AVERAGE for average in AVERAGES}
     if task in _FOLLOWIR_TASKS or task == AVERAGES[1].name:
-        return tuple(_followir(names.get(task, task)))
+        return tuple(_followir(task if task in _FOLLOWIR_TASKS else FOLLOWIR_AVERAGE))
+    names = {average.name: AVERAGE for average in AVERAGES}
     subset = {name: key for key, name in SUBSET_TASK_NAMES.items()}.get(task) or names.get(task)
     return tuple(_ifir(subset)) if subset else ()
 
@@ -87,11 +89,11 @@ def _ifir(subset: str) -> Iterable[Reference]:
 
 
 def _followir(task: str) -> Iterable[Reference]:
-    table = _tables()["followir"]
-    for model, *values in table["rows"]:
-        cells = zip(table["columns"], values, strict=True)
-        scores = {key: _scaled(value, table["scale"]) for (of_task, key), value in cells if of_task == task}
-        yield Reference(model, table["source"], scores)
+    table = published_table("2")
+    for model, values in table.rows.items():
+        cells = zip(table.columns, values, strict=True)
+        scores = {column.score: _scaled(value, table.scale) for column, value in cells if column.place == task}
+        yield Reference(model, table.source, scores)
 
 
 def _tcr(name: str, text: str, by_type: bool) -> Iterable[Reference]:

@@ -2,128 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-from mteb.models import CrossEncoderProtocol, EncoderProtocol, SearchProtocol
-from mteb.models.abs_encoder import get_prompt
-from mteb.models.hybrid_wrappers import HybridSearch
-from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
-from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
-from mteb.types import PromptType
-from torch.utils.data import DataLoader
-
-from evaluators.plugin.given import given_model
-from evaluators.plugin.models import recorded
-from ifir_tasks.retrieval.prompts import PromptFamily, prompt_family
+from evaluators.plugin.prompting import PromptFamily, with_prompts
+from ifir_tasks.retrieval.prompts import prompt_family
 
 
 def prompted(model: Any, prompts: str | PromptFamily) -> Any:
     """The model with a prompt in front of each query, and of each document where the family has one for documents.
 
-    The prompt goes where the model expects it: into the template of mteb's instruction models (in place of the
-    instruction that mteb would give them), to sentence-transformers as a prompt (which Instructor leaves out of its
-    mean) behind the model's own one, and in front of the text for all others. With :func:`sliding_window` put the
-    prompt around the window: it is then part of every window.
-
-    The record's ``experiment_kwargs`` state the family and a hash of its content, so mteb files each variant apart.
+    As :func:`evaluators.plugin.prompting.with_prompts`. With :func:`sliding_window` put the prompt around the window:
+    it is then part of every window.
 
     Args:
         model: a sentence-transformers model, any model in mteb's form, or a ``ModelMeta``, which is loaded.
         prompts: the name of a family (see :func:`prompt_family`), or one of the caller's own.
 
     Raises:
-        ValueError: for an unknown family, a hybrid, a model with prompts, or a family with prompts for documents and
-            a model that searches or cross-encodes. When run: for a task that the family does not know.
+        ValueError: for an unknown family, or as ``with_prompts``.
     """
-    family = prompt_family(prompts) if isinstance(prompts, str) else prompts
-    wrapped = given_model(model)
-    name = wrapped.mteb_model_meta.name
-    if isinstance(wrapped, _Prompted | HybridSearch):
-        raise ValueError(f"{name}: prompts go around a model without them, and in a hybrid around its parts")
-    kind: type[_Prompted]
-    if isinstance(wrapped, EncoderProtocol) and not isinstance(wrapped, SearchProtocol):
-        kind = _PromptedEncoder
-    elif isinstance(wrapped, CrossEncoderProtocol):
-        kind = _PromptedCrossEncoder
-    elif isinstance(wrapped, SearchProtocol):
-        kind = _PromptedSearch
-    else:
-        raise ValueError(f"{name} ({type(wrapped).__name__}) is neither encoder, cross-encoder nor search model")
-    if kind is not _PromptedEncoder and any(p.document for p in family.tasks.values()):
-        raise ValueError(
-            f"the prompts {family.name!r} concern documents too, which only an encoder reads apart from queries; "
-            f"{name} is a {type(wrapped).__name__}"
-        )
-    return recorded(kind(wrapped, family), wrapped.mteb_model_meta, {"prompts": family.version})
-
-
-class _Prompted:
-    """A wrapped model and its prompts."""
-
-    def __init__(self, wrapped: Any, family: PromptFamily) -> None:
-        self.wrapped = wrapped
-        self.family = family
-        self.mteb_model_meta = wrapped.mteb_model_meta
-
-    @property
-    def model(self) -> Any:
-        """The model inside mteb's wrapper, from which token limits are read."""
-        return getattr(self.wrapped, "model", None)
-
-    def _text(self, task_metadata: Any) -> str:
-        return self.family.rendered(self.family.sentence(task_metadata.name, PromptType.query))
-
-
-class _PromptedEncoder(_Prompted):
-    def encode(self, inputs: Any, *, task_metadata: Any, prompt_type: PromptType | None = None, **kwargs: Any) -> Any:
-        sentence = self.family.sentence(task_metadata.name, prompt_type)
-        encoder = copy.copy(self.wrapped)
-        if isinstance(encoder, InstructSentenceTransformerModel) or getattr(encoder, "instruction_template", None):
-            instruction = sentence if encoder.instruction_template else self.family.rendered(sentence)
-            encoder.get_instruction = lambda *args, **kwargs: instruction
-        elif isinstance(encoder, SentenceTransformerEncoderWrapper) and sentence and prompt_type is not None:
-            own = get_prompt(encoder.model_prompts, task_metadata, prompt_type) or ""
-            encoder.model_prompts = {prompt_type.value: own + self.family.rendered(sentence)}
-        elif sentence:
-            inputs = _in_front(inputs, self.family.rendered(sentence))
-        return encoder.encode(inputs, task_metadata=task_metadata, prompt_type=prompt_type, **kwargs)
-
-    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        return self.wrapped.similarity(embeddings1, embeddings2)
-
-    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        return self.wrapped.similarity_pairwise(embeddings1, embeddings2)
-
-
-class _PromptedCrossEncoder(_Prompted):
-    def predict(self, inputs1: Any, inputs2: Any, *, task_metadata: Any, **kwargs: Any) -> Any:
-        queries = _in_front(inputs1, self._text(task_metadata))
-        return self.wrapped.predict(queries, inputs2, task_metadata=task_metadata, **kwargs)
-
-
-class _PromptedSearch(_Prompted):
-    def index(self, corpus: Any, **kwargs: Any) -> None:
-        self.wrapped.index(corpus, **kwargs)
-
-    def search(self, queries: Any, *, task_metadata: Any, **kwargs: Any) -> Any:
-        changed = _with_texts(queries, self._text(task_metadata))
-        return self.wrapped.search(changed, task_metadata=task_metadata, **kwargs)
-
-
-def _in_front(loader: Any, prompt: str) -> Any:
-    """The loader with the prompt in front of each text."""
-    return DataLoader(
-        _with_texts(loader.dataset, prompt),
-        batch_size=loader.batch_size,
-        collate_fn=loader.collate_fn,
-        num_workers=loader.num_workers,
-    )
-
-
-def _with_texts(table: Any, prompt: str) -> Any:
-    texts = table["text"]
-    strange = next((t for t in texts if not isinstance(t, str)), None)
-    if strange is not None:
-        raise ValueError(f"a prompt needs texts in front of which to stand, got {type(strange).__name__}")
-    return table.remove_columns(["text"]).add_column("text", [prompt + text for text in texts])
+    return with_prompts(model, prompt_family(prompts) if isinstance(prompts, str) else prompts)

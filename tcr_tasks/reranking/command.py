@@ -129,7 +129,7 @@ def _stage(name: str) -> Any:
     is_model = any((path / file).is_file() for file in ("config.json", "modules.json"))
     if path.exists() and not is_model:
         return path
-    from tcr_tasks.diagnostics.diagnose import loaded
+    from evaluators.plugin.models import loaded
 
     try:
         return loaded(name)[0]
@@ -139,7 +139,7 @@ def _stage(name: str) -> Any:
 
 def _rerankers(args: argparse.Namespace, methods: list[str], task: Any) -> Iterator[Any]:
     if "ce" in methods:
-        from tcr_tasks.diagnostics.diagnose import loaded
+        from evaluators.plugin.models import loaded
         from tcr_tasks.reranking.cross_encoder import CrossEncoding
 
         scores = None if args.out is None else args.out / "scores"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from evaluators.markdown import difference, interval, markdown_table, p_value
 from evaluators.metrics.bootstrap import RESAMPLES, SEED
-from tcr_tasks.markdown import difference, interval, markdown_table, p_value
 from tcr_tasks.reranking import published
 from tcr_tasks.reranking.lines import Line
 from tcr_tasks.reranking.pool import ROWS, ROWS_CUT

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from evaluators.drawing import draw
 from evaluators.files import only_run, write_text
 from evaluators.plugin.doubt import length_figures
 from evaluators.plugin.results import PREDICTIONS
 from evaluators.plugin.running import evaluate, prediction_folder_of
 from tcr_tasks.compare import QueryTable, compare, read_tables
 from tcr_tasks.conduct import quiet_bars, terminated_as_interrupted
-from tcr_tasks.diagnostics.drawing import draw
 from tcr_tasks.loaded import data_of, require_same_data
 from tcr_tasks.reranking.first_stage import SavedRun, first_stage
 from tcr_tasks.reranking.lines import Cost, Line, as_csv

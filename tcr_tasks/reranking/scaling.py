@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcr_tasks.diagnostics.figures import Figure, Marks, Panel
+from evaluators.figures import Figure, Marks, Panel
 from tcr_tasks.reranking.lines import Line
 from tcr_tasks.reranking.pool import budget_label
 

@@ -168,7 +168,7 @@ def _planned(args: argparse.Namespace, task: Any) -> str:
 
 def _loaded(name: str, args: argparse.Namespace) -> tuple[Any, str]:
     """A model as mteb runs it, its embeddings kept in the folder, and its name."""
-    from tcr_tasks.diagnostics.diagnose import loaded
+    from evaluators.plugin.models import loaded
     from tcr_tasks.diagnostics.models import encoded_once
     from tcr_tasks.diagnostics.results import safe_name
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.files import write_text
-from tcr_tasks.markdown import told, unpadded_table
+from evaluators.markdown import told, unpadded_table
 
 __all__ = ["Row", "add_rows", "markdown", "read_rows", "rows_of"]
 

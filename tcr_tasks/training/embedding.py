@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 from transformers import set_seed
 
 from evaluators.metrics.geometry import unit
-from tcr_tasks.diagnostics.diagnose import loaded
+from evaluators.plugin.models import loaded
 from tcr_tasks.training.batches import Collator
 from tcr_tasks.training.collection import read_texts
 from tcr_tasks.training.config import Adaptation, TrainingConfig

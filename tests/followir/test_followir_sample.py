@@ -18,6 +18,7 @@ COLUMNS = {
     "corpus": ["_id", "title", "text"],
     "queries": ["_id", "text"],
     "instruction": ["query-id", "instruction"],
+    "instruction_forms": ["query-id", "keywords", "short"],
     "qrels": ["query-id", "corpus-id", "score"],
     "top_ranked": ["query-id", "corpus-ids"],
     "qrel_diff": ["query-id", "corpus-ids"],

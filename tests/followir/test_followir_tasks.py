@@ -139,7 +139,7 @@ def test_scores_by_hand(tmp_path: Path) -> None:
         "n_missing_candidates": 0,
     }
     assert scores["tied_top_share"] == 0.0
-    assert scores["mteb_beyond"]["options"] == {"missing_candidates": "error"}
+    assert scores["mteb_beyond"]["options"] == {"missing_candidates": "error", "instruction_form": "full"}
     for name in ("p-MRR", "followir_score", "followir_score_changed_qrels", "chance_followir_score"):
         assert type(scores[name]) is float
 
@@ -371,7 +371,7 @@ def test_warn_needs_a_record_and_then_goes_on_and_counts(tmp_path: Path, caplog:
     # d01 had rank 2 of 8 and is now behind the six that are left: rank 7. d02 went from 5 to 1 as before.
     assert scores["p-MRR"] == pytest.approx((((1 - 2 / 7) + (1 / 5 - 1)) / 2 + P_MRR["t3"]) / 2, abs=1e-12)
     assert scores["n_missing_changed_documents"] == 1
-    assert scores["mteb_beyond"]["options"] == {"missing_candidates": "warn"}
+    assert scores["mteb_beyond"]["options"] == {"missing_candidates": "warn", "instruction_form": "full"}
 
 
 def test_the_package_s_evaluate_files_the_variant_apart(tmp_path: Path) -> None:

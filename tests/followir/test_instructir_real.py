@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import mteb
 import numpy as np
@@ -21,6 +22,8 @@ import pytest
 from fixed_ranking import FixedRanking, Run, scores_of
 
 import followir_tasks
+from evaluators.plugin import with_variant
+from evaluators.plugin.mteb_internals import query_texts
 from evaluators.plugin.task import BeyondTask
 
 assert followir_tasks.InstructIRRobustness  # the import registers the task
@@ -132,6 +135,50 @@ def test_robustness_is_the_naive_one(tmp_path: Path, seed: int) -> None:
     assert (scores["n_base_queries"], scores["n_base_queries_with_one_instruction"]) == (n_bases, n_single)
     assert type(scores["robustness_at_10"]) is float
     assert scores["ndcg_at_10"] == pytest.approx(fmean(naive_ndcg(run[q], SMALL[q]) for q in SMALL), abs=1e-5)
+
+
+@pytest.mark.parametrize("order", ["query-first", "instruction-first"])
+def test_the_order_of_query_and_instruction(tmp_path: Path, order: str) -> None:
+    """As mteb joins them, or as the authors' files do: the instruction, [SEP], the query."""
+    task = written(tmp_path)
+    task.instruction_order = order  # type: ignore[attr-defined]
+    read: dict[str, str] = {}
+
+    class Reading(FixedRanking):
+        def search(self, queries: Any, **kwargs: Any) -> Run:
+            read.update(zip(queries["id"], query_texts(queries), strict=True))
+            return super().search(queries, **kwargs)
+
+    scores = scores_of(task, with_variant(Reading({q: ranking("m0") for q in SMALL}), task))
+    joined = "query {} as {}" if order == "query-first" else "as {1} [SEP] query {0}"
+    assert read == {q: joined.format(q[0], q) for q in SMALL}
+    assert scores["mteb_beyond"]["options"] == {"instruction_order": order}
+
+
+def test_the_authors_own_files(tmp_path: Path) -> None:
+    """kaistAI/InstructIR: `<instruction> [SEP] <query>` in `text`, and `qrels/test.tsv` with the columns qid, pid."""
+    written(tmp_path / "ours")
+    theirs = tmp_path / "theirs"
+    (theirs / "qrels").mkdir(parents=True)
+    for name in ("corpus.jsonl", "queries.jsonl"):
+        (theirs / name).write_bytes((tmp_path / "ours" / name).read_bytes())
+    rows = [json.loads(line) for line in (theirs / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    joined = [{"_id": r["_id"], "text": f"{r['instruction']} [SEP] {r['text']}", "metadata": {}} for r in rows]
+    (theirs / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in joined), encoding="utf-8")
+    lines = (tmp_path / "ours" / "qrels.tsv").read_text(encoding="utf-8").splitlines()
+    (theirs / "qrels" / "test.tsv").write_text("\n".join(["qid\tpid\tscore", *lines[1:]]) + "\n", encoding="utf-8")
+    ours, authors = (mteb.get_task("InstructIRRobustness") for _ in range(2))
+    ours.data_path, authors.data_path = tmp_path / "ours", theirs
+    for task in (ours, authors):
+        task.load_data()
+    assert authors.data.queries.to_list() == ours.data.queries.to_list()
+    assert authors.data.relevant_docs == ours.data.relevant_docs == SMALL
+    assert type(authors).recognises(theirs) and not type(authors).recognises(theirs / "qrels")
+    assert len(authors.metadata.revision) == 40 and authors.metadata.revision != ours.metadata.revision
+    # In their order, a model reads their text again.
+    authors.instruction_order = "instruction-first"
+    read = query_texts(authors.prepare_queries(None, authors.data.queries))
+    assert read == [row["text"] for row in joined]
 
 
 @pytest.mark.parametrize("fault", ["absent", "nan"])

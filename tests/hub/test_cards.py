@@ -15,7 +15,7 @@ from evaluators.plugin.dataset import SCHEMAS
 from evaluators.plugin.mteb_internals import metadata_of
 from evaluators.plugin.registry import load_plugins, registered_tasks
 from followir_tasks import FollowIRSample
-from followir_tasks.tasks import SUBSETS as FOLLOWIR_SUBSETS
+from followir_tasks.subsets import SUBSETS as FOLLOWIR_SUBSETS
 from hub_cards.cards import FAMILIES, Family, card, family_of, scores, statistics
 from ifir_tasks import IFIRSample
 from ifir_tasks.tasks import SUBSETS as IFIR_SUBSETS

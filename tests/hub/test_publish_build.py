@@ -19,6 +19,7 @@ from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.registry import load_plugins
 from followir_tasks import FollowIRSample
 from followir_tasks.data import read_followir
+from followir_tasks.layout import write_followir
 from hub_cards import publish_layout as layout
 from hub_cards.publish_build import Built, build
 from ifir_tasks import IFIRSample
@@ -128,7 +129,7 @@ def test_instructir_is_taken_as_it_is(tmp_path: Path) -> None:
 def test_nothing_of_the_samples_is_lost_when_they_are_written_anew(tmp_path: Path) -> None:
     assert FollowIRSample.embedded is not None and IFIRSample.embedded is not None
     followir = read_followir(FollowIRSample.embedded)
-    layout.write_followir(tmp_path / "followir", followir)
+    write_followir(tmp_path / "followir", followir)
     assert layout.differences(followir, read_followir(tmp_path / "followir")) == []
     ifir = read_own(IFIRSample.embedded)
     layout.write_ifir(tmp_path / "ifir", ifir)

@@ -1,18 +1,18 @@
-"""Result files in mteb's form with scores that a test writes down."""
+"""Results that repeat the published numbers of IFIR, and its report as a command."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mteb.cache import ResultCache
-from mteb.models import ModelMeta
-from mteb.results import TaskResult
+from result_files import write_result
 
 from ifir_tasks.report import add_report_command
 from ifir_tasks.report.published import AVERAGE, SUBSET_TASK_NAMES, Measure, Setting, published_tables
+
+__all__ = ["OWN_KEYS", "published_scores", "run", "write_published", "write_result"]
 
 OWN_KEYS: dict[Measure, str] = {"ndcg": "paper_ndcg_at_20", "mrr": "paper_mrr_at_20", "instfol": "paper_instfol_at_20"}
 
@@ -24,30 +24,6 @@ def run(*arguments: str) -> int:
     parsed = parser.parse_args(list(arguments))
     command: Callable[[argparse.Namespace], int] = parsed.func
     return command(parsed)
-
-
-def write_result(
-    folder: Path,
-    task: str,
-    scores: Mapping[str, Any],
-    name: str = "test/model",
-    *,
-    revision: str = "1",
-    options: Mapping[str, Any] | None = None,
-    model_type: str = "dense",
-    data: str = "r1",
-) -> Path:
-    """Save scores as mteb saves a result, and return the file."""
-    entry = {"main_score": 0.0, "hf_subset": "default", "languages": ["eng-Latn"], **scores}
-    result = TaskResult(
-        dataset_revision=data, task_name=task, mteb_version="2.26.24", scores={"test": [entry]}, evaluation_time=1.0
-    )
-    meta = ModelMeta.create_empty(
-        {"name": name, "revision": revision, "experiment_kwargs": options, "model_type": [model_type]}
-    )
-    cache = ResultCache(folder)
-    cache.save_to_cache(result, meta)
-    return cache.get_task_result_path(task, meta)
 
 
 def published_scores(model: str, setting: Setting = "end-to-end") -> dict[str, dict[str, float]]:

@@ -76,7 +76,7 @@ def test_results_carry_main_score_record_and_plain_floats(demo_run: DemoRun, mod
     assert found["main_score"] == found[cls.metadata.main_score]
     assert found[RECORD_KEY]["metric_version"] == cls.metric_version
     assert found[RECORD_KEY]["options"] == (
-        {"missing_candidates": "error"}
+        {"missing_candidates": "error", "instruction_form": "full"}
         if task == "FollowIRSample"
         else ({"instruction": "mteb"} if task == "TCRSample" else {})
     )

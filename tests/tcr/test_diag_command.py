@@ -22,12 +22,13 @@ import pytest
 from filelock import FileLock
 from small_sample import write_small
 
+from evaluators import drawing
+from evaluators.figures import Figure
+from evaluators.plugin.models import loaded
 from tcr_tasks.diagnostics import diagnose as diagnosing
-from tcr_tasks.diagnostics import drawing
 from tcr_tasks.diagnostics.catalogue import CATALOGUE
 from tcr_tasks.diagnostics.command import add_diagnose_command
-from tcr_tasks.diagnostics.diagnose import FINDINGS, Order, data_revision, diagnose, loaded
-from tcr_tasks.diagnostics.figures import Figure
+from tcr_tasks.diagnostics.diagnose import FINDINGS, Order, data_revision, diagnose
 from tcr_tasks.diagnostics.models import encoded_once
 from tcr_tasks.diagnostics.reading import read_base
 from tcr_tasks.diagnostics.report import report

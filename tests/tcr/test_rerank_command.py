@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rerank_parts import listed, save_predictions, shuffled_run
 
+from evaluators.drawing import draw
 from tcr_tasks.compare import compare, read_tables
-from tcr_tasks.diagnostics.drawing import draw
 from tcr_tasks.reranking import pair_scores, published
 from tcr_tasks.reranking.command import add_rerank_command
 from tcr_tasks.reranking.cross_encoder import CrossEncoding

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tcr_tasks.diagnostics.figures import Figure, Marks
+from evaluators.figures import Figure, Marks
 
 # Told apart in print and by colour-blind readers (Okabe and Ito).
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")

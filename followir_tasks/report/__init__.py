@@ -1,0 +1,1 @@
+"""Reports on FollowIR results beside the paper's published values."""
