@@ -1,16 +1,18 @@
-"""`mteb-beyond followir`: the paper's tables and its ablations."""
+"""`mteb-beyond followir`: builder, the paper's tables and its ablations."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from followir_tasks.ablation.command import add_ablation_commands
+from followir_tasks.construction.command import add_build_command
 from followir_tasks.report.command import add_report_command
 
 
 def add_commands(action: Any) -> None:
     """Add ``mteb-beyond followir`` with its sub-commands."""
-    command = action.add_parser("followir", help="FollowIR: report, forms of instructions, ablations")
+    command = action.add_parser("followir", help="FollowIR: build a set, report, forms of instructions, ablations")
     steps = command.add_subparsers(required=True, metavar="STEP")
+    add_build_command(steps)
     add_report_command(steps)
     add_ablation_commands(steps)

@@ -137,14 +137,46 @@ class Workspace:
         made = {k: stage.completed(todo[k].row, outcomes[r.key]) for k, r in asked.items()}
         made = {k: {"key": k, **made.get(k, job.row)} for k, job in todo.items()}
         rows = [made.get(k) or present[k] for k in keys]
+        self._keep(stage.name, rows, {"settings": settings})
+        return rows
+
+    def computed(
+        self, name: str, settings: Mapping[str, Any], inputs: Any, make: Callable[[], Sequence[Row]]
+    ) -> list[Row]:
+        """The rows of a step that asks nobody: from its file if that is still right, else made now.
+
+        Args:
+            name: the file's name without suffix.
+            settings: as a stage's.
+            inputs: what earlier steps gave, as JSON values; if it changes, the step is made again without being told.
+            make: makes the rows; it is called only if it has to.
+
+        Raises:
+            ValueError: if the file was made with other settings and nobody said to make it again.
+        """
+        path = self.work / f"{name}.jsonl"
+        now = {"settings": json.loads(json.dumps(settings)), "inputs": fingerprint(inputs)}
+        done = self._state.get(name)
+        if done == now and path.is_file():
+            rows = read_rows(path)
+            self.tell(f"{name}: done already, {_told(rows)}")
+            return rows
+        if done is not None and done != now:
+            self._explain(name, done, now["settings"])
+        rows = list(make())
+        self._keep(name, rows, now)
+        return rows
+
+    def _keep(self, name: str, rows: Sequence[Row], entry: Mapping[str, Any]) -> None:
+        """Write a step's file and remember what it was made from."""
+        path = self.work / f"{name}.jsonl"
         if not (self.work / _STATE).is_file():
             self._save()  # first of all, so that the directory is known as ours
         if path.is_file():
             self.set_aside(path)
         write_rows(path, rows)
-        self.record(stage.name, {"settings": settings})
-        self.tell(f"{stage.name}: {_told(rows)}")
-        return rows
+        self.record(name, entry)
+        self.tell(f"{name}: {_told(rows)}")
 
     def record(self, name: str, entry: Mapping[str, Any]) -> None:
         """Remember that something is done."""

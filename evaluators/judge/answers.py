@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from evaluators.judge.reply import Reply, UnreadableReplyError
 from evaluators.metrics.standard import is_plain_text
 
-__all__ = ["complete_text", "paragraph", "plain_text", "read_verdict"]
+__all__ = ["complete_text", "headed_part", "paragraph", "plain_text", "read_verdict"]
 
 # "yes/no" and "yes or no" repeat the form instead of filling it in.
 _VERDICT = re.compile(
@@ -71,3 +72,24 @@ def paragraph(text: str) -> str:
     line = " ".join(text.split()).strip("*_ ")
     quoted = len(line) > 1 and (line[0], line[-1]) in {('"', '"'), ("“", "”")}
     return line[1:-1].strip() if quoted else line
+
+
+def headed_part(text: str, heading: str, headings: Collection[str]) -> str:
+    """What follows the last line that begins with ``heading:``, up to the next heading, as one paragraph.
+
+    Args:
+        text: of a reply.
+        heading: in small letters.
+        headings: all that the prompt asked for.
+
+    Raises:
+        UnreadableReplyError: if there are no words below that heading.
+    """
+    pieces = re.split(
+        rf"^[\s*#>_]*({'|'.join(map(re.escape, headings))})[\s*_]*:[ \t*_]*", text, flags=re.IGNORECASE | re.MULTILINE
+    )
+    found = [body for name, body in zip(pieces[1::2], pieces[2::2], strict=True) if name.lower() == heading]
+    part = paragraph(found[-1]) if found else ""
+    if not any(c.isalnum() for c in part):
+        raise UnreadableReplyError(f"the reply holds no text after '{heading.capitalize()}:': {text[:80]!r}")
+    return part

@@ -63,6 +63,10 @@ class PromptedAsking(Asking):
         """The request that the prompt of that name makes."""
         return self.request(self.prompts[name], **values)
 
+    def record_of(self, name: str) -> dict[str, Any]:
+        """What a reply to the prompt of that name depends on beside the data: JSON values only."""
+        return {**self.manner(), "prompt": f"{name} {self.prompts[name].version}"}
+
 
 def _as_json(sampling: Sampling) -> dict[str, Any]:
     return {**asdict(sampling), "extra": dict(sampling.extra)}

@@ -6,7 +6,7 @@ import hashlib
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,16 +46,21 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         DatasetError: naming file and line, if a line is not UTF-8 or not a JSON object.
     """
     with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except ValueError as error:  # of decoding or of JSON
-                raise DatasetError(str(path), [f"line {number} is not JSON in UTF-8: {error}"]) from error
-            if not isinstance(row, dict):
-                raise DatasetError(str(path), [f"line {number} is a JSON {type(row).__name__}, not an object"])
-            yield number, row
+        yield from json_rows(path, lines)
+
+
+def json_rows(path: Path, lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same of lines that somebody has opened; the path is for messages."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except ValueError as error:  # of decoding or of JSON
+            raise DatasetError(str(path), [f"line {number} is not JSON in UTF-8: {error}"]) from error
+        if not isinstance(row, dict):
+            raise DatasetError(str(path), [f"line {number} is a JSON {type(row).__name__}, not an object"])
+        yield number, row
 
 
 def text_id(path: Path, where: str, value: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evaluators.construction.readers import LABEL
 from evaluators.construction.workspace import Pause, Row, Workspace
 from evaluators.files import write_text
 from evaluators.plugin.checks import shown
@@ -26,7 +27,7 @@ from ifir_tasks.construction.review import (
     unreviewed,
 )
 from ifir_tasks.construction.routes import Route, asks_for_relevance, instructions_by
-from ifir_tasks.construction.sources import LABEL, Source
+from ifir_tasks.construction.sources import Source
 
 
 @dataclass(frozen=True)

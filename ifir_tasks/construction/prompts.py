@@ -49,8 +49,7 @@ class DomainAsking(PromptedAsking):
 
     def record_of(self, name: str) -> dict[str, Any]:
         """What a reply to this prompt depends on beside the data."""
-        prompt = f"{name} {self.prompts[name].version}"
-        return {**self.manner(), "prompt": prompt, "domain": self.domain_version}
+        return {**super().record_of(name), "domain": self.domain_version}
 
     @property
     def domain_version(self) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
+from evaluators.construction.readers import LABEL
 from evaluators.construction.workspace import Job, Row, Stage, Workspace
 from evaluators.judge import Reply
 from evaluators.judge.answers import read_verdict
 from ifir_tasks.construction.instructions import Instruction
 from ifir_tasks.construction.prompts import RELEVANCE, DomainAsking
-from ifir_tasks.construction.sources import LABEL, Source
+from ifir_tasks.construction.sources import Source
 
 
 class Verdict(IntEnum):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from evaluators.judge import Reply
-from evaluators.judge.answers import complete_text, paragraph
+from evaluators.judge.answers import complete_text, headed_part
 from evaluators.judge.reply import UnreadableReplyError
 
-_PARTS = re.compile(r"^[\s*#>_]*(query|instruction)[\s*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
+_HEADINGS = ("query", "instruction")
 
 
 def read_instruction(reply: Reply, below: str | None) -> str:
@@ -21,7 +19,7 @@ def read_instruction(reply: Reply, below: str | None) -> str:
     Raises:
         UnreadableReplyError: if there is none.
     """
-    text = _part(complete_text(reply), "instruction")
+    text = headed_part(complete_text(reply), "instruction", _HEADINGS)
     if below is not None and text.casefold() == " ".join(below.split()).casefold():
         raise UnreadableReplyError("the reply repeats the instruction of the level below")
     return text
@@ -34,14 +32,4 @@ def read_request(reply: Reply) -> tuple[str, str]:
         UnreadableReplyError: if either is not there.
     """
     text = complete_text(reply)
-    return _part(text, "query"), _part(text, "instruction")
-
-
-def _part(text: str, name: str) -> str:
-    """What follows the last heading of that name, up to the next heading."""
-    pieces = _PARTS.split(text)
-    found = [body for heading, body in zip(pieces[1::2], pieces[2::2], strict=True) if heading.lower() == name]
-    part = paragraph(found[-1]) if found else ""
-    if not any(c.isalnum() for c in part):
-        raise UnreadableReplyError(f"the reply holds no text after '{name.capitalize()}:': {text[:80]!r}")
-    return part
+    return headed_part(text, "query", _HEADINGS), headed_part(text, "instruction", _HEADINGS)

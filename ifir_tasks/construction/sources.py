@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,14 +15,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from datasets import Dataset
 
+from evaluators.construction.readers import (
+    LABEL,
+    config_file,
+    digest,
+    is_parquet,
+    judgements_file,
+    parquet_table,
+    read_judgements,
+)
 from evaluators.plugin.checks import DatasetError, column, pointer_problems, shown, table_problems
 from evaluators.plugin.data import passage_texts
-from evaluators.plugin.dataset import config_files, read_config
 from evaluators.plugin.jsonl import read_corpus, read_json_lines, text_id
 from ifir_tasks.ids import parse_query_id, query_id
 
 Row = dict[str, Any]
-LABEL = "label"
 
 
 @dataclass(frozen=True)
@@ -87,10 +93,10 @@ def read_source(corpus: Path, queries: Path, qrels: Path, min_grade: int = 1) ->
         FileNotFoundError: if a place holds no such file.
         DatasetError: naming everything that is wrong with the data.
     """
-    corpus_file = _file(corpus, "corpus", ("corpus.jsonl",))
+    corpus_file = config_file(corpus, "corpus", ("corpus.jsonl",))
     passages, dropped = _corpus(corpus_file)
-    rows = list(_rows(_file(queries, "queries", ("queries.jsonl",))))
-    judged = _judgements(_file(qrels, "qrels", ("qrels/test.tsv", "qrels.tsv", "qrels.txt")))
+    rows = list(_rows(config_file(queries, "queries", ("queries.jsonl",))))
+    judged = read_judgements(judgements_file(qrels))
     _check(passages, rows, judged, dropped)
     labels = {q: _scifact_labels(row) for q, row in rows}
     relevant = {
@@ -115,52 +121,16 @@ def read_source(corpus: Path, queries: Path, qrels: Path, min_grade: int = 1) ->
             "n_dropped_empty_passages": len(dropped),
             "n_judgements_on_dropped_passages": on_dropped,
         },
-        fingerprint=_digest(corpus_file),
+        fingerprint=digest(corpus_file),
     )
-
-
-def _file(place: Path, config: str, names: tuple[str, ...]) -> Path:
-    """The file at a place, or the folder of a config that is split into several files."""
-    place = place.expanduser()
-    if place.is_file():
-        if place.suffix == ".parquet" and place.name != f"{config}.parquet":
-            raise ValueError(f"{place}: a parquet file of this config is called {config}.parquet")
-        return place
-    if not place.is_dir():
-        raise FileNotFoundError(f"there is no {config} file or dataset directory {place}")
-    if config_files(place, config):
-        single = place / f"{config}.parquet"
-        return single if single.is_file() else place / config
-    found = [place / name for name in names if (place / name).is_file()]
-    if not found:
-        raise FileNotFoundError(f"{place} holds neither {config}.parquet nor {' nor '.join(names)}")
-    return found[0]
-
-
-def _is_parquet(path: Path) -> bool:
-    return path.is_dir() or path.suffix == ".parquet"
-
-
-def _table(path: Path, config: str) -> pa.Table:
-    table = read_config(path.parent, config)
-    assert table is not None
-    return table
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
-        with file.open("rb") as handle:
-            digest.update(hashlib.file_digest(handle, "sha256").digest())
-    return digest.hexdigest()
 
 
 def _corpus(path: Path) -> tuple[Dataset, frozenset[str]]:
     """The passages that have a text, and the ids of those that have none."""
-    if not _is_parquet(path):
+    if not is_parquet(path):
         read = read_corpus(path)
         return read.passages, read.dropped
-    table = _table(path, "corpus")
+    table = parquet_table(path, "corpus")
     table = pa.table({"id": table.column("_id"), "title": table.column("title"), "text": table.column("text")})
     trimmed = pc.utf8_trim_whitespace(pc.fill_null(table.column("text"), ""))
     has_text = pc.greater(pc.utf8_length(trimmed), 0)
@@ -169,46 +139,9 @@ def _corpus(path: Path) -> tuple[Dataset, frozenset[str]]:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Row]]:
-    rows = enumerate(_table(path, "queries").to_pylist(), 1) if _is_parquet(path) else read_json_lines(path)
+    rows = enumerate(parquet_table(path, "queries").to_pylist(), 1) if is_parquet(path) else read_json_lines(path)
     for number, row in rows:
         yield text_id(path, f"query {number}", row.get("_id")), row
-
-
-def _judgements(path: Path) -> dict[str, dict[str, tuple[int, str]]]:
-    """Query -> {passage: (grade, label)}."""
-    out: dict[str, dict[str, tuple[int, str]]] = {}
-    problems: list[str] = []
-    for where, row in _judgement_rows(path):
-        try:
-            query, document, grade = str(row["query-id"]), str(row["corpus-id"]), float(row["score"])
-        except (KeyError, TypeError, ValueError):
-            grade = math.nan
-        if not grade.is_integer():
-            problems.append(f"{where}: expected query-id, corpus-id and a whole score, found {dict(row)}")
-            continue
-        judged = out.setdefault(query, {})
-        if document in judged:
-            problems.append(f"{where}: document {document!r} is judged twice for query {query!r}")
-        judged[document] = (int(grade), str(row.get(LABEL) or ""))
-    if problems:
-        raise DatasetError(str(path), problems)
-    return out
-
-
-def _judgement_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if _is_parquet(path):
-        yield from ((f"row {n}", row) for n, row in enumerate(_table(path, "qrels").to_pylist(), 1))
-    elif path.suffix == ".jsonl":
-        yield from ((f"line {n}", row) for n, row in read_json_lines(path))
-    else:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-        named = bool(lines) and "query-id" in lines[0]
-        header = lines[0].split("\t") if named else ["query-id", "iteration", "corpus-id", "score"]
-        for n, line in enumerate(lines[named:], 1 + named):
-            parts = line.split("\t") if named else line.split()
-            if line.strip():
-                fits = len(parts) == len(header)
-                yield f"line {n}", dict(zip(header, parts, strict=True)) if fits else {"line": line}
 
 
 def _check(

@@ -15,6 +15,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
+from evaluators.windows import window_starts
+
 # Texts tokenised at once, and batches of windows held at once: what bounds memory, whatever the number of texts.
 _TEXTS_TOKENISED = 64
 _BATCHES_HELD = 64
@@ -36,22 +38,6 @@ class _Form(NamedTuple):
     normalize: bool
 
 
-def window_starts(length: int, size: int, overlap: int, *, trailing: bool = False) -> range:
-    """Where windows begin in a text, in tokens.
-
-    Windows begin every ``size - overlap`` tokens until one reaches the end of the text. With ``trailing`` they begin
-    as long as the start lies in the text, so the last ones can lie wholly in the one before them. A text without
-    tokens has one, empty window.
-
-    Args:
-        length: tokens of the text.
-        size: tokens of a window, more than ``overlap``.
-        overlap: tokens shared by neighbours.
-        trailing: see above; as the authors do.
-    """
-    return range(0, max(length if trailing else length - overlap, 1), size - overlap)
-
-
 class WindowedEncoder(SentenceTransformer):
     """The modules of an encoder, read in windows; ``encode`` takes what mteb gives it.
 
@@ -62,7 +48,7 @@ class WindowedEncoder(SentenceTransformer):
     Attributes:
         window: tokens of a window, special tokens and prompt included: the given one or the model's limit.
         overlap: tokens of text shared by neighbouring windows.
-        trailing: see :func:`window_starts`.
+        trailing: see :func:`~evaluators.windows.window_starts`.
     """
 
     def __init__(self, encoder: SentenceTransformer, window: int, overlap: int, *, trailing: bool = False) -> None:

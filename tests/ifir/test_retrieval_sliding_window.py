@@ -27,8 +27,9 @@ from transformers import BertTokenizerFast, LlamaConfig, LlamaModel
 import ifir_tasks
 from evaluators.plugin import evaluate
 from evaluators.plugin.models import BM25, bundled_minilm
+from evaluators.windows import window_starts
 from ifir_tasks.retrieval import prompted, sliding_window, windowed
-from ifir_tasks.retrieval.windowed import WindowedEncoder, window_starts
+from ifir_tasks.retrieval.windowed import WindowedEncoder
 
 assert ifir_tasks.SUBSET_TASKS  # the import registers the tasks
 

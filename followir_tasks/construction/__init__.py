@@ -1,0 +1,1 @@
+"""Building FollowIR-style datasets: from a judged collection to pairs of instructions on the same query."""

@@ -1,0 +1,167 @@
+"""Which topics go into a set: judged, with a narrative, in no other set, a seeded number (FollowIR, section 3)."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from followir_tasks.construction.topics import Topic
+
+__all__ = ["Band", "Chosen", "QueryField", "Selection", "same_topic", "select"]
+
+QueryField = Literal["description", "title"]
+# Share of common words from which two topics are one. Robust04 and Core17 have 50 topics in common, some with another
+# wording: these share 0.73 or more, different topics of the two 0.43 at most.
+_SAME = 0.6
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Band:
+    """The shares of a topic's relevant documents that may stay relevant, both ends included, within 0..1.
+
+    Raises:
+        ValueError: if the ends are not in order, or allow that all or none stay.
+    """
+
+    least: float
+    most: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.least <= self.most < 1:
+            raise ValueError(
+                f"the share that stays relevant must lie in 0..1 without its ends, the lower bound first; got "
+                f"{self.least:g} to {self.most:g}"
+            )
+
+    def holds(self, stay: int, of: int) -> bool:
+        """Whether this many of so many lie in the band."""
+        return of > 0 and self.least <= stay / of <= self.most
+
+    def attainable(self, of: int) -> bool:
+        """Whether any number of so many lies in the band."""
+        return any(self.holds(n, of) for n in (math.floor(self.most * of), math.ceil(self.least * of)))
+
+    @property
+    def told(self) -> str:
+        """For messages, in percent."""
+        return f"{self.least:.0%}-{self.most:.0%}"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A topic of the set.
+
+    Attributes:
+        topic: its number.
+        query, instruction: description (or title) and narrative.
+        relevant: relevant documents with their grades, in the order of the judgements.
+        judged: documents judged and not relevant.
+    """
+
+    topic: str
+    query: str
+    instruction: str
+    relevant: Mapping[str, int]
+    judged: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The topics of the set, and counts of those that are not in it, by reason."""
+
+    chosen: list[Chosen]
+    counts: dict[str, int]
+
+
+def same_topic(first: Topic, second: Topic) -> bool:
+    """Whether two topics ask for the same, whatever their numbers: 60 % of the words of both are in both.
+
+    Words of description and narrative, each counted once, in any case.
+    """
+    return _alike(_words(first), _words(second))
+
+
+def _words(topic: Topic) -> frozenset[str]:
+    return frozenset(_WORD.findall(f"{topic.description} {topic.narrative}".casefold()))
+
+
+def select(
+    topics: Sequence[Topic],
+    judgements: Mapping[str, Mapping[str, int]],
+    *,
+    query: QueryField,
+    min_grade: int,
+    band: Band,
+    excluded: Iterable[Topic] = (),
+    number: int | None = None,
+    seed: int = 0,
+) -> Selection:
+    """Choose topics; the order of the source is kept.
+
+    Args:
+        topics: of the source.
+        judgements: topic -> {document: grade}.
+        query: the field that becomes the query.
+        min_grade: the lowest grade that is relevant.
+        band: a topic is left out if it has too few relevant documents for any share in it.
+        excluded: topics of other sets; left out are those with the same number, and those that ask for the same.
+        number: how many to draw of those left; ``None``: all.
+        seed: of the draw.
+
+    Raises:
+        ValueError: if fewer are left than are wanted, or none.
+    """
+    others = list(excluded)
+    numbers = {topic.number for topic in others}
+    wordings = [_words(topic) for topic in others]
+    counts = dict.fromkeys(
+        (
+            "n_source_topics",
+            "n_topics_excluded_by_number",
+            "n_topics_excluded_by_number_with_another_wording",
+            "n_topics_excluded_by_wording",
+            "n_topics_without_query_or_narrative",
+            "n_topics_without_relevant",
+            "n_topics_with_too_few_relevant",
+            "n_topics_not_drawn",
+        ),
+        0,
+    )
+    counts["n_source_topics"] = len(topics)
+    left: list[Chosen] = []
+    for topic in topics:
+        judged = judgements.get(topic.number, {})
+        relevant = {d: grade for d, grade in judged.items() if grade >= min_grade}
+        text = topic.title if query == "title" else topic.description
+        same = any(_alike(_words(topic), words) for words in wordings)
+        if topic.number in numbers:
+            counts["n_topics_excluded_by_number"] += 1
+            counts["n_topics_excluded_by_number_with_another_wording"] += not same
+        elif same:
+            counts["n_topics_excluded_by_wording"] += 1
+        elif not (text and topic.narrative):
+            counts["n_topics_without_query_or_narrative"] += 1
+        elif not relevant:
+            counts["n_topics_without_relevant"] += 1
+        elif not band.attainable(len(relevant)):
+            counts["n_topics_with_too_few_relevant"] += 1
+        else:
+            rest = [d for d in judged if d not in relevant]
+            left.append(Chosen(topic.number, text, topic.narrative, relevant, rest))
+    told = ", ".join(f"{n} {name[2:].replace('_', ' ')}" for name, n in counts.items() if n)
+    if not left or (number is not None and number > len(left)):
+        raise ValueError(f"{len(left)} topics can be used, {number or 'at least 1'} are wanted ({told})")
+    if number is not None:
+        drawn = set(random.Random(seed).sample(sorted(c.topic for c in left), number))
+        counts["n_topics_not_drawn"] = len(left) - number
+        left = [c for c in left if c.topic in drawn]
+    return Selection(left, counts)
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    return bool(one & other) and len(one & other) >= _SAME * len(one | other)
