@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from demo_run import DEMO_WIDTH, DemoRun
@@ -83,6 +84,55 @@ def run_demo(folder: Path) -> DemoRun:
 def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
     """One run of the demo: BM25 and MiniLM on the three samples."""
     return run_demo(tmp_path_factory.mktemp("demo") / "out")
+
+
+@pytest.fixture(scope="session")
+def causal_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Directories of tiny, randomly initialised causal language models by kind, with a tokenizer of the sample's words.
+
+    ``llama`` has rotary positions and a begin token, ``gpt2`` absolute positions and none.
+    """
+    import pyarrow.parquet as pq
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    from followir_tasks.tasks import SAMPLE
+
+    texts = [
+        *pq.read_table(SAMPLE / "corpus.parquet").column("text").to_pylist()[:200],
+        *pq.read_table(SAMPLE / "instruction.parquet").column("instruction").to_pylist() * 4,
+        *[" true false Query Instruction Document Answer: true Answer: false"] * 100,
+    ]
+    root = tmp_path_factory.mktemp("causal")
+    sizes = {"vocab_size": 1200, "bos_token_id": 0, "eos_token_id": 1}
+    torch.manual_seed(0)
+    made: dict[str, Any] = {
+        "llama": LlamaForCausalLM(
+            LlamaConfig(
+                hidden_size=32,
+                intermediate_size=64,
+                num_hidden_layers=2,
+                num_attention_heads=4,
+                max_position_embeddings=512,
+                **sizes,
+            )
+        ),
+        "gpt2": GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=2, n_head=4, n_positions=512, **sizes)),
+    }
+    inner = Tokenizer(models.BPE())
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=1200, special_tokens=["<s>", "</s>"], initial_alphabet=alphabet)
+    inner.train_from_iterator(texts, trainer)
+    for kind, model in sorted(made.items()):  # the one without begin token first
+        if kind == "llama":
+            inner.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, bos_token="<s>", eos_token="</s>")
+        model.save_pretrained(root / kind)
+        tokenizer.save_pretrained(root / kind)
+    return {kind: root / kind for kind in made}
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from huggingface_hub.repocard import metadata_load
 from mteb.models import ModelMeta
 from mteb.models.hybrid_wrappers import HybridSearch
 
+from evaluators.causal.settings import CAUSAL_LM, is_reranker_directory
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.mteb_internals import register_model, resolve_local_loader, wrapped_model
 from evaluators.plugin.task import BeyondTask
@@ -23,7 +24,7 @@ MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 BM25 = "mteb/baseline-bm25s"
 # What decides a model's numbers: weights, tokenizer and configuration, but not its README.
-_MODEL_FILES = (
+MODEL_FILES = (
     "**/*.safetensors",
     "**/*.bin",
     "**/*.json",
@@ -47,15 +48,19 @@ def register_local_model(directory: str | Path) -> ModelMeta:
     Raises:
         FileNotFoundError: if the path is not a directory with a ``config.json`` or ``modules.json``.
         ValueError: if mteb cannot tell how to load it.
+
+    A causal reranker (``causal_reranker.json``) is registered as such.
     """
     path = Path(directory).expanduser().resolve()
+    if is_reranker_directory(path):
+        return _causal(str(path))
     if not any((path / name).is_file() for name in ("config.json", "modules.json")):
         raise FileNotFoundError(f"{path} holds no model: neither config.json nor modules.json is there")
     load, model_type = _loader_of(path)
     meta = ModelMeta.create_empty(
         {
             "loader": load,
-            "name": _name_of(path),
+            "name": local_name(path),
             "revision": weights_revision(path),
             "model_type": [model_type],
             "languages": ["eng-Latn"],
@@ -72,7 +77,7 @@ def weights_revision(directory: Path) -> str:
     Raises:
         ValueError: if it holds none of them.
     """
-    return fingerprint(directory, _MODEL_FILES)
+    return fingerprint(directory, MODEL_FILES)
 
 
 def _loader_of(path: Path) -> tuple[Callable[..., Any], str]:
@@ -117,10 +122,16 @@ def bundled_minilm() -> ModelMeta:
 def resolve_model(name: str, revision: str | None = None) -> ModelMeta:
     """The record of a model by name in mteb's registry, local directory, or name on the hub.
 
+    ``causal-lm:`` before such a name makes a reranker of a language model.
+
     Raises:
         ValueError: if a revision is asked of a local directory, whose revision is its fingerprint, or if neither mteb
             nor the hub has such a model.
     """
+    if name.startswith(CAUSAL_LM):
+        if revision is not None:
+            raise ValueError(f"{name}: a revision of its base goes into settings (mteb-beyond followir reranker)")
+        return _causal(name)
     if Path(name).expanduser().is_dir():
         if revision is not None:
             raise ValueError(f"{name} is a local directory; its revision is its fingerprint, not {revision!r}")
@@ -136,6 +147,12 @@ def resolve_model(name: str, revision: str | None = None) -> ModelMeta:
             f"the model {name!r} cannot be used ({type(error).__name__}: {error}); a name that mteb does not know is "
             "looked up on the hub: check name and connection, or name a directory with the model"
         ) from error
+
+
+def _causal(name: str) -> ModelMeta:
+    from evaluators.causal.reranker import reranker_meta  # which imports this module, and transformers
+
+    return reranker_meta(name)
 
 
 def loaded(name: str) -> tuple[Any, str, str]:
@@ -255,7 +272,8 @@ def _weights_fingerprint(module: Any) -> str | None:
     return digest.hexdigest()[:40]
 
 
-def _name_of(path: Path) -> str:
+def local_name(path: Path) -> str:
+    """``model_name`` of a model directory's README, or ``local/<folder>``."""
     card = path / "README.md"
     header = metadata_load(card) if card.is_file() else None
     name = (header or {}).get("model_name")

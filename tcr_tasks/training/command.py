@@ -41,7 +41,7 @@ def add_train_command(steps: Any) -> None:
 
 
 def _train(args: argparse.Namespace) -> int:
-    from tcr_tasks.training.extra import require_extra
+    from evaluators.training.extra import require_extra
     from tcr_tasks.training.reading import read_config, with_places
 
     config = read_config(args.config)

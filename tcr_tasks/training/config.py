@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from evaluators.training.config import Adaptation, Checked, Count, Name, Positive, Schedule, Share
 from tcr_tasks.serialize import TableFormat
 
 __all__ = [
-    "Adaptation",
     "CrossEncoding",
     "Evaluation",
     "Keeping",
@@ -22,17 +22,9 @@ __all__ = [
 ]
 
 Part = Literal["all", "train", "validation", "test"]
-Share = Annotated[float, Field(ge=0, lt=1)]
-Positive = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w. +-]*$")]
 
 
-class _Checked(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
-
-
-class Shares(_Checked):
+class Shares(Checked):
     """Shares of the questions that are kept from training, by source database.
 
     Attributes:
@@ -52,7 +44,7 @@ class Shares(_Checked):
         return self
 
 
-class Data(_Checked):
+class Data(Checked):
     """Questions of a dataset.
 
     Attributes:
@@ -98,15 +90,7 @@ class Evaluation(Data):
     select: bool = False
 
 
-class Adaptation(_Checked):
-    """LoRA in place of training all weights."""
-
-    r: Count = 16
-    alpha: Count = 32
-    dropout: Share = 0.05
-
-
-class Keeping(_Checked):
+class Keeping(Checked):
     """Hold the base encoder's similarities across groups, while target and siblings are told apart.
 
     Attributes:
@@ -120,7 +104,7 @@ class Keeping(_Checked):
     per_step: Count = 16
 
 
-class CrossEncoding(_Checked):
+class CrossEncoding(Checked):
     """Train a cross-encoder in place of an embedding model.
 
     Attributes:
@@ -134,52 +118,34 @@ class CrossEncoding(_Checked):
     depth: Count = 10
 
 
-class NamedModel(_Checked):
+class NamedModel(Checked):
     """One more model to score, such as one of another training."""
 
     name: Name
     path: str
 
 
-class TrainingConfig(_Checked):
+class TrainingConfig(Schedule):
     """A training: one run for each learning rate and seed.
 
     Attributes:
         name: how reports call the data that the models are trained on.
-        base: the model to start from: a name that mteb or the hub knows, or a directory.
-        learning_rates, seeds: the grid.
         temperature: of the contrastive loss over cosines.
-        epochs, batch_size, gradient_accumulation, warmup_ratio, weight_decay: of the optimisation (AdamW; the rate
-            falls linearly to 0). ``batch_size`` counts queries.
         batches: ``random``, or ``groups``: questions on the same tables go together, so that each is encoded once.
         query_length, passage_length: tokens at most.
         max_negatives: siblings of a query that are negatives, drawn by the seed if there are more.
         in_batch: whether the other tables of a batch are negatives, too.
-        precision: of the computation.
-        checkpoint_steps: steps between the states that a killed run goes on from; default: an epoch.
-        encode_batch_size: texts at a time where models are scored.
         lora, keep, cross_encoder, split: see there; absent: all weights, contrast only, an embedding model, no split.
         sources, evaluations, models: what is trained on, what is scored on, and further models to score.
     """
 
     name: Name
-    base: str
-    learning_rates: tuple[Positive, ...] = Field(min_length=1)
-    seeds: tuple[int, ...] = Field(default=(42,), min_length=1)
     temperature: Positive = 0.1
-    epochs: Count = 5
-    batch_size: Count = 8
-    gradient_accumulation: Count = 1
     batches: Literal["random", "groups"] = "random"
     query_length: Count = 512
     passage_length: Count = 512
     max_negatives: Annotated[int, Field(ge=0)] = 16
     in_batch: bool = True
-    warmup_ratio: Share = 0.05
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
-    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
-    checkpoint_steps: Count | None = None
-    encode_batch_size: Count = 32
     lora: Adaptation | None = None
     keep: Keeping | None = None
     cross_encoder: CrossEncoding | None = None
@@ -194,9 +160,6 @@ class TrainingConfig(_Checked):
             names = [entry.name for entry in named]
             if twice := sorted({n for n in names if names.count(n) > 1}):
                 raise ValueError(f"{kind}: names that occur twice: {', '.join(twice)}")
-        for name, values in (("learning_rates", self.learning_rates), ("seeds", self.seeds)):
-            if len(set(values)) < len(values):
-                raise ValueError(f"{name}: a value occurs twice: {list(values)}")
         if not any(evaluation.select for evaluation in self.evaluations):
             raise ValueError("no evaluation has `select = true`, so that no checkpoint could be kept")
         for entry in (*self.sources, *self.evaluations):

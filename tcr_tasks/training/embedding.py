@@ -15,33 +15,20 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 from transformers import set_seed
 
 from evaluators.metrics.geometry import unit
-from evaluators.plugin.models import loaded
+from evaluators.training.config import Adaptation
+from evaluators.training.models import load_encoder
+from evaluators.training.trainers import Resumable
 from tcr_tasks.training.batches import Collator
 from tcr_tasks.training.collection import read_texts
-from tcr_tasks.training.config import Adaptation, TrainingConfig
+from tcr_tasks.training.config import TrainingConfig
 from tcr_tasks.training.evaluating import EmbeddingRanker, Ranker
 from tcr_tasks.training.examples import Examples
 from tcr_tasks.training.objective import AnswerabilityLoss
-from tcr_tasks.training.trainers import Resumable
 
 if TYPE_CHECKING:
     from transformers import Trainer
 
-__all__ = ["EmbeddingTraining", "load_encoder", "merged"]
-
-
-def load_encoder(name: str) -> SentenceTransformer:
-    """A sentence-transformers model by a name that mteb knows, a directory or a hub name.
-
-    Raises:
-        ValueError: if it is no such model.
-    """
-    model = getattr(loaded(name)[0], "model", None)
-    if not isinstance(model, SentenceTransformer):
-        raise ValueError(f"{name} is no embedding model of sentence-transformers, so it cannot be trained here")
-    # Prefixes come from the configuration, not from what the model puts before texts of its own accord.
-    model.default_prompt_name = None
-    return model
+__all__ = ["EmbeddingTraining", "merged"]
 
 
 class _Trainer(Resumable, SentenceTransformerTrainer):

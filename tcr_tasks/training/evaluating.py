@@ -13,6 +13,7 @@ from evaluators.metrics.geometry import unit
 from evaluators.metrics.ranking import top
 from evaluators.metrics.siblings import sibling_queries, summarise
 from evaluators.metrics.standard import trec_measure
+from evaluators.training.selection import Scores
 from tcr_tasks.diagnostics.cases import Case
 from tcr_tasks.diagnostics.geometry import Embedded, measure
 from tcr_tasks.training.batches import limited
@@ -20,7 +21,7 @@ from tcr_tasks.training.collection import Collection
 from tcr_tasks.training.config import Evaluation, TrainingConfig
 from tcr_tasks.training.splits import part_of
 
-__all__ = ["EmbeddingRanker", "EvaluationSet", "Ranker", "Scores", "evaluation_set", "score"]
+__all__ = ["METRIC", "EmbeddingRanker", "EvaluationSet", "Ranker", "evaluation_set", "score"]
 
 # Documents of a ranking that are kept: R@1 to nDCG@10 look at fewer.
 DEPTH = 100
@@ -29,8 +30,8 @@ GEOMETRY = ("median_distance", "mean_margin", "positive_margin_share", "global_m
 
 Vectors = NDArray[np.float64]
 Run = dict[str, dict[str, float]]
-# Metric -> value; a metric that is undefined is absent.
-Scores = dict[str, float]
+# By which the best epoch is chosen.
+METRIC = "recall_at_1"
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from evaluators.files import write_text
+from evaluators.training.running import GridRun
+from evaluators.training.selection import Scores
 from tcr_tasks.training.config import TrainingConfig
-from tcr_tasks.training.evaluating import EvaluationSet, Scores
-from tcr_tasks.training.running import GridRun
+from tcr_tasks.training.evaluating import EvaluationSet
 
 __all__ = ["MATRIX", "REPORT", "Row", "write_matrix"]
 

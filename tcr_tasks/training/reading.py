@@ -1,16 +1,12 @@
-"""Reads the configuration of a training, and says what is wrong with it and what was probably meant."""
+"""Reads the configuration of a training, and puts its data in their places."""
 
 from __future__ import annotations
 
-import difflib
-import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
+from evaluators.training.reading import nearest, read_checked
 from tcr_tasks.training.config import TrainingConfig
 
 __all__ = ["READY", "read_config", "with_places"]
@@ -32,16 +28,7 @@ def read_config(given: str | Path) -> TrainingConfig:
     path = CONFIGS / READY[str(given)] if str(given) in READY else Path(given).expanduser()
     if not path.is_file():
         raise FileNotFoundError(f"no configuration at {path}; name a TOML or JSON file, or one of {', '.join(READY)}")
-    text = path.read_text(encoding="utf-8")
-    try:
-        fields = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except ValueError as error:
-        raise ValueError(f"{path} is no {'JSON' if path.suffix == '.json' else 'TOML'}: {error}") from error
-    try:
-        config = TrainingConfig.model_validate(fields)
-    except ValidationError as error:
-        raise ValueError(f"{path}:\n  " + "\n  ".join(_told(error))) from error
-    return _beside(config, path.parent)
+    return _beside(read_checked(path, TrainingConfig), path.parent)
 
 
 def with_places(config: TrainingConfig, places: Mapping[str, Path]) -> TrainingConfig:
@@ -52,7 +39,7 @@ def with_places(config: TrainingConfig, places: Mapping[str, Path]) -> TrainingC
     """
     known = [entry.name for entry in (*config.sources, *config.evaluations)]
     if strangers := sorted(set(places) - set(known)):
-        raise ValueError(f"no source or evaluation is called {strangers[0]!r}{_nearest(strangers[0], known)}")
+        raise ValueError(f"no source or evaluation is called {strangers[0]!r}{nearest(strangers[0], known)}")
 
     def placed(entry: Any) -> Any:
         return entry.model_copy(update={"data": places[entry.name], "task": None}) if entry.name in places else entry
@@ -81,42 +68,3 @@ def _beside(config: TrainingConfig, folder: Path) -> TrainingConfig:
         texts = tuple(folder / text.expanduser() for text in config.keep.texts)
         changed["keep"] = config.keep.model_copy(update={"texts": texts})
     return config.model_copy(update=changed)
-
-
-def _told(error: ValidationError) -> list[str]:
-    out = []
-    for entry in error.errors():
-        place = ".".join(map(str, entry["loc"]))
-        if entry["type"] == "extra_forbidden":
-            known = _fields_at(entry["loc"][:-1])
-            out.append(f"unknown key {place!r}{_nearest(str(entry['loc'][-1]), known)}")
-        elif entry["type"] == "missing":
-            out.append(f"the key {place!r} is missing")
-        else:
-            text = entry["msg"].removeprefix("Value error, ")
-            out.append(
-                f"{place}: {text}, got {entry['input']!r}"
-                if place and "ctx" in entry
-                else f"{place or ''}: {text}".lstrip(": ")
-            )
-    return out
-
-
-def _fields_at(place: tuple[int | str, ...]) -> list[str]:
-    """The keys that a table of the file may have."""
-    model: type[BaseModel] = TrainingConfig
-    for step in place:
-        if isinstance(step, str):
-            model = next(m for m in _models_in(model.model_fields[step].annotation))
-    return list(model.model_fields)
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [found for inner in get_args(annotation) for found in _models_in(inner)]
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-    return f"; did you mean {near[0]!r}?" if near else f"; one of {', '.join(sorted(known))}"

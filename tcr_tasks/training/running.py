@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import logging
-import re
-import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import torch
-import yaml
-from transformers import PrinterCallback, TrainerCallback, set_seed
+from transformers import TrainerCallback
 
-from evaluators.files import write_text
+from evaluators.training.cards import write_card
+from evaluators.training.running import HISTORY, GridRun, run_resumably
+from evaluators.training.selection import Epoch, History, Scores, Selection
 from tcr_tasks.training.config import TrainingConfig
-from tcr_tasks.training.evaluating import EvaluationSet, Ranker
+from tcr_tasks.training.evaluating import METRIC, EvaluationSet, Ranker, score
 from tcr_tasks.training.examples import Examples
-from tcr_tasks.training.selection import Epoch, History, Selection
 
 if TYPE_CHECKING:
     from transformers import Trainer
 
-__all__ = ["GridRun", "Training", "grid", "run_one", "training_of"]
-
-logger = logging.getLogger(__name__)
-
-CHECKPOINTS, HISTORY = "checkpoints", "history.json"
-_STATE = "trainer_state.json"
+__all__ = ["Training", "run_one", "training_of"]
 
 
 class Training(Protocol):
@@ -62,24 +51,6 @@ class Training(Protocol):
     def save(self, model: Any, folder: Path) -> None:
         """Write the model as a directory."""
         ...
-
-
-@dataclass(frozen=True)
-class GridRun:
-    """A learning rate and a seed."""
-
-    rate: float
-    seed: int
-
-    @property
-    def label(self) -> str:
-        """Its name, also of its folder."""
-        return f"lr-{self.rate:g}-seed-{self.seed}"
-
-
-def grid(config: TrainingConfig) -> list[GridRun]:
-    """All runs of a training: each learning rate with each seed."""
-    return [GridRun(rate, seed) for rate in config.learning_rates for seed in config.seeds]
 
 
 def training_of(config: TrainingConfig) -> Training:
@@ -116,64 +87,18 @@ def run_one(
         folder: the run's own; holds ``history.json`` and ``best/<selection set>``.
         callbacks: further ones for the trainer.
     """
-    history = History.read(folder / HISTORY)
-    if history.finished:
-        return history
-    set_seed(run.seed)  # before the model: adapters and heads begin at random
-    model = training.start()
-    last = _last_checkpoint(folder / CHECKPOINTS)
-    trainer = training.trainer(model, examples, _arguments(config, run, folder), run.seed)
-    trainer.remove_callback(PrinterCallback)
-    trainer.add_callback(Selection(sets, history, training.ranker, partial(_save, training, config, run), run.label))
-    for callback in callbacks:
-        trainer.add_callback(callback)
-    if last is not None:
-        logger.warning("%s goes on from %s", run.label, last.name)
-    trainer.train(resume_from_checkpoint=str(last) if last else None)
-    history.finished = True
-    history.write()
-    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
-    return history
 
+    def trainer_of(model: Any, arguments: dict[str, Any]) -> Trainer:
+        return training.trainer(model, examples, arguments, run.seed)
 
-def _arguments(config: TrainingConfig, run: GridRun, folder: Path) -> dict[str, Any]:
-    """What the trainers of all kinds of models have in common."""
-    every = config.checkpoint_steps
-    return {
-        "output_dir": str(folder / CHECKPOINTS),
-        "learning_rate": run.rate,
-        "seed": run.seed,
-        "num_train_epochs": config.epochs,
-        "per_device_train_batch_size": config.batch_size,
-        "gradient_accumulation_steps": config.gradient_accumulation,
-        "warmup_steps": config.warmup_ratio,  # below 1: a share of all steps
-        "weight_decay": config.weight_decay,
-        "bf16": config.precision == "bf16",
-        "fp16": config.precision == "fp16",
-        "save_strategy": "epoch" if every is None else "steps",
-        "save_steps": every or 500,
-        "save_total_limit": 1,
-        "dataloader_pin_memory": torch.cuda.is_available(),
-        "logging_steps": 1,
-        "disable_tqdm": True,
-        "report_to": "none",
-    }
+    def scores_of(model: Any) -> dict[str, Scores]:
+        return score(training.ranker(model), sets)
 
-
-def _last_checkpoint(folder: Path) -> Path | None:
-    """The last state that is whole; others, which a kill left, are removed."""
-    found: list[tuple[int, Path]] = []
-    for place in folder.glob("checkpoint-*"):
-        number = re.fullmatch(r"checkpoint-(\d+)", place.name)
-        try:
-            # Written after everything else of the state.
-            json.loads((place / _STATE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            shutil.rmtree(place, ignore_errors=True)
-            continue
-        if number is not None:
-            found.append((int(number[1]), place))
-    return max(found)[1] if found else None
+    history = History.read(folder / HISTORY, METRIC)
+    selection = Selection(
+        [data.name for data in sets], history, scores_of, partial(_save, training, config, run), run.label
+    )
+    return run_resumably(config, run, folder, selection, training.start, trainer_of, callbacks)
 
 
 def _save(
@@ -181,13 +106,6 @@ def _save(
 ) -> None:
     training.save(model, folder)
     kind = "cross-encoder" if config.cross_encoder is not None else "sentence-transformers"
-    slug = re.sub(r"[^\w.-]+", "-", f"{config.name}-{run.label}-best-on-{chosen_on}").strip("-")
-    base = config.base if not Path(config.base).is_dir() else Path(config.base).name
-    header = {"model_name": f"local/{slug}", "base_model": base, "tags": [kind, "mteb-beyond", "tcr-bench"]}
     how = "LoRA, merged" if config.lora is not None else "all weights"
-    scores = ", ".join(f"{name} {value:.4f}" for name, value in epoch.scores[chosen_on].items())
-    text = (
-        f"# {slug}\n\n{base} trained on {config.name} ({how}; learning rate {run.rate:g}, seed {run.seed}, epoch "
-        f"{epoch.number} of {config.epochs}) with `mteb-beyond tcr train`; the best epoch on {chosen_on}: {scores}.\n"
-    )
-    write_text(folder / "README.md", f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n{text}")
+    text = f"trained on {config.name} ({how}) with `mteb-beyond tcr train`"
+    write_card(folder, config, config.name, run, epoch, chosen_on, [kind, "mteb-beyond", "tcr-bench"], text)

@@ -3,50 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import transformers.utils.logging
-from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
-from transformers.utils.logging import is_progress_bar_enabled
 
 from evaluators.files import only_run
+from evaluators.training.extra import require_extra
+from evaluators.training.grids import Chosen, choose, quiet_bars
+from evaluators.training.running import RUNS, grid
 from tcr_tasks.training.collection import Collection, directory_of, read_collection
 from tcr_tasks.training.config import TrainingConfig
-from tcr_tasks.training.evaluating import EvaluationSet, evaluation_set, score
+from tcr_tasks.training.evaluating import METRIC, EvaluationSet, evaluation_set, score
 from tcr_tasks.training.examples import Examples, make_examples
-from tcr_tasks.training.extra import require_extra
 from tcr_tasks.training.identity import require_same_training
 from tcr_tasks.training.matrix import Row, write_matrix
-from tcr_tasks.training.running import HISTORY, GridRun, Training, grid, run_one, training_of
-from tcr_tasks.training.selection import BEST, METRIC, History, folder_name
+from tcr_tasks.training.running import Training, run_one, training_of
 
-__all__ = ["Chosen", "choose", "train"]
+__all__ = ["train"]
 
 logger = logging.getLogger(__name__)
-
-RUNS = "runs"
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The best checkpoint of a seed on a selection set, at the learning rate that is best over all seeds.
-
-    Attributes:
-        selection: the selection set.
-        run: learning rate and seed.
-        epoch: from 1.
-        folder: where the model is.
-    """
-
-    selection: str
-    run: GridRun
-    epoch: int
-    folder: Path
 
 
 def train(config: TrainingConfig, out: Path, *, only_score: bool = False) -> list[Path]:
@@ -70,49 +44,14 @@ def train(config: TrainingConfig, out: Path, *, only_score: bool = False) -> lis
     collections = _collections(config)
     sets = [evaluation_set(e, config, collections[e.name]) for e in config.evaluations]
     training = training_of(config)
-    with only_run(out), _quiet_bars():
+    with only_run(out), quiet_bars():
         require_same_training(config, collections, out)
         notes: list[str] = []
         if not only_score:
             notes = _train_grid(config, training, collections, sets, out)
-        chosen = [c for data in sets if data.select for c in choose(config, data.name, out)]
+        chosen = [c for data in sets if data.select for c in choose(config, data.name, out, METRIC)]
         rows = _rows(config, training, chosen, sets, out)
         return write_matrix(out, rows, sets, config, notes)
-
-
-@contextmanager
-def _quiet_bars() -> Iterator[None]:
-    """Without the bars of transformers and datasets, one for each model that is read or written."""
-    transformers_bars: Any = transformers.utils.logging  # without types
-    before = are_progress_bars_disabled(), not is_progress_bar_enabled()
-    transformers_bars.disable_progress_bar()
-    disable_progress_bars()
-    try:
-        yield
-    finally:
-        if not before[0]:
-            enable_progress_bars()
-        if not before[1]:
-            transformers_bars.enable_progress_bar()
-
-
-def choose(config: TrainingConfig, selection: str, out: Path) -> list[Chosen]:
-    """For each seed the best checkpoint on a selection set, at the rate whose best R@1 has the highest mean over seeds.
-
-    Of equal rates the lower one. Empty as long as no rate has finished with every seed.
-    """
-    found: dict[float, list[tuple[GridRun, int, float]]] = {}
-    for run in grid(config):
-        history = History.read(out / RUNS / run.label / HISTORY)
-        best = history.best(selection) if history.finished else None
-        if best is not None:
-            found.setdefault(run.rate, []).append((run, best.number, best.scores[selection][METRIC]))
-    whole = {rate: runs for rate, runs in found.items() if len(runs) == len(config.seeds)}
-    if not whole:
-        return []
-    rate = max(sorted(whole), key=lambda r: float(np.mean([value for _, _, value in whole[r]])))
-    place = folder_name(selection)
-    return [Chosen(selection, run, epoch, out / RUNS / run.label / BEST / place) for run, epoch, _ in whole[rate]]
 
 
 def _collections(config: TrainingConfig) -> dict[str, Collection]:

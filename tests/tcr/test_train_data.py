@@ -17,6 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from training_data import DATABASES, SIBLINGS_THAT_ANSWER, WRONG, write_plain, write_small
 
+from evaluators.training.extra import MissingExtraError, require_extra
+from evaluators.training.trainers import Resumable
 from tcr_tasks.serialize import TableFormat
 from tcr_tasks.tasks import INSTRUCTION
 from tcr_tasks.training import command
@@ -24,11 +26,9 @@ from tcr_tasks.training.batches import IN_BATCH, POSITIVE, SIBLING, UNUSED, role
 from tcr_tasks.training.collection import Collection, Problem, read_collection
 from tcr_tasks.training.config import Shares, Source, TrainingConfig
 from tcr_tasks.training.examples import Example, make_examples
-from tcr_tasks.training.extra import MissingExtraError, require_extra
 from tcr_tasks.training.objective import AnswerabilityLoss, contrast, drift
 from tcr_tasks.training.reading import READY, read_config, with_places
 from tcr_tasks.training.splits import part_of, split
-from tcr_tasks.training.trainers import Resumable
 
 
 @pytest.fixture(scope="module")

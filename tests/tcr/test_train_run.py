@@ -18,15 +18,17 @@ from transformers import TrainerCallback
 
 from evaluators.plugin.models import register_local_model
 from evaluators.plugin.running import evaluate
+from evaluators.training.grids import choose
+from evaluators.training.running import CHECKPOINTS, RUNS, GridRun, grid
+from evaluators.training.selection import Epoch, History
 from tcr_tasks.tasks import BENCHMARK_TASKS
 from tcr_tasks.training.batches import roles
 from tcr_tasks.training.config import TrainingConfig
-from tcr_tasks.training.evaluating import EmbeddingRanker, EvaluationSet, evaluation_set, score
+from tcr_tasks.training.evaluating import METRIC, EmbeddingRanker, EvaluationSet, evaluation_set, score
 from tcr_tasks.training.examples import make_examples
 from tcr_tasks.training.identity import require_same_training
-from tcr_tasks.training.running import CHECKPOINTS, GridRun, grid, run_one, training_of
-from tcr_tasks.training.selection import Epoch, History
-from tcr_tasks.training.train import RUNS, _collections, choose, train
+from tcr_tasks.training.running import run_one, training_of
+from tcr_tasks.training.train import _collections, train
 
 pytest.importorskip("accelerate")
 
@@ -102,7 +104,7 @@ def trained(data: Path, tiny: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def history_of(out: Path, rate: float) -> History:
-    return History.read(out / RUNS / GridRun(rate, 42).label / "history.json")
+    return History.read(out / RUNS / GridRun(rate, 42).label / "history.json", METRIC)
 
 
 def test_the_loss_falls_and_margins_rise(trained: tuple[TrainingConfig, Path]) -> None:
@@ -144,17 +146,17 @@ def test_the_rate_is_chosen_by_the_mean_over_seeds(settings: Any, tmp_path: Path
         (1e-1, 1): [0.9, 0.9],
     }
     for (rate, seed), scores in values.items():
-        history = History(tmp_path / RUNS / GridRun(rate, seed).label / "history.json", finished=True)
+        history = History(tmp_path / RUNS / GridRun(rate, seed).label / "history.json", METRIC, finished=True)
         history.epochs = {n: Epoch(n, 1.0, {"in-domain": {"recall_at_1": s}}) for n, s in enumerate(scores, 1)}
         history.write()
-    chosen = choose(config, "in-domain", tmp_path)
+    chosen = choose(config, "in-domain", tmp_path, METRIC)
     # (0.2 + 0.7) / 2 = 0.45 is above (0.5 + 0.3) / 2 = 0.4.
     assert [(c.run.rate, c.run.seed, c.epoch) for c in chosen] == [(1e-2, 1, 2), (1e-2, 2, 2)]
 
 
 def test_mteb_scores_the_saved_model_as_training_did(trained: tuple[TrainingConfig, Path], tmp_path: Path) -> None:
     config, out = trained
-    folder = choose(config, "in-domain", out)[0].folder
+    folder = choose(config, "in-domain", out, METRIC)[0].folder
     meta = register_local_model(folder)
     assert meta.name == "local/small-lr-0.01-seed-42-best-on-in-domain"
     task = BENCHMARK_TASKS[0]()
@@ -362,7 +364,10 @@ def test_other_weights_or_texts_under_the_same_name_are_refused(settings: Any, t
     write_plain(texts, 4)
     config = settings(base=str(base), keep={"texts": [texts]})
     collections = _collections(config)
+    # As long as nothing is trained, a folder is anybody's: a base may have been mistyped.
+    require_same_training(config.model_copy(update={"base": "mistyped"}), collections, out)
     require_same_training(config, collections, out)
+    (out / RUNS / "lr-0.01-seed-42" / CHECKPOINTS).mkdir(parents=True)
     (base / "README.md").write_text("Of no matter.")
     require_same_training(config, collections, out)
     kept = (out / "config.json").read_bytes()
@@ -390,8 +395,8 @@ def test_a_cross_encoder_is_trained_on_the_same_data_and_reranks(settings: Any, 
     encoding = {"loss": "listwise", "depth": 5, "first_stage": tiny}
     config = settings(cross_encoder=encoding, epochs=2, base=str(Path(tiny).parent / "bert"))
     train(config, tmp_path)
-    chosen = choose(config, "in-domain", tmp_path)[0]
-    history = History.read(tmp_path / RUNS / chosen.run.label / "history.json")
+    chosen = choose(config, "in-domain", tmp_path, METRIC)[0]
+    history = History.read(tmp_path / RUNS / chosen.run.label / "history.json", METRIC)
     assert history.epochs[2].loss < history.epochs[1].loss
     assert CrossEncoder(str(chosen.folder), device="cpu").predict([("a", "b")]).shape == (1,)
     assert register_local_model(chosen.folder).model_type == ["cross-encoder"]

@@ -13,12 +13,12 @@ from typing import Any
 from transformers import TrainerCallback
 
 from evaluators.files import write_text
-from tcr_tasks.training.evaluating import EvaluationSet, Ranker, Scores, score
 
-__all__ = ["BEST", "Epoch", "History", "Selection", "folder_name"]
+__all__ = ["BEST", "Epoch", "History", "Scores", "Selection", "folder_name"]
 
 BEST = "best"
-METRIC = "recall_at_1"
+# Metric -> value; a metric that is undefined is absent.
+Scores = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,23 @@ class History:
 
     Attributes:
         path: the file.
+        metric: by which the best epoch is chosen.
         finished: whether the run reached its end.
         epochs: by number.
     """
 
     path: Path
+    metric: str
     finished: bool = False
     epochs: dict[int, Epoch] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path: Path) -> History:
+    def read(cls, path: Path, metric: str) -> History:
         """What the file holds; nothing if it is not there."""
         if not path.is_file():
-            return cls(path)
+            return cls(path, metric)
         kept = json.loads(path.read_text(encoding="utf-8"))
-        return cls(path, kept["finished"], {e["number"]: Epoch(**e) for e in kept["epochs"]})
+        return cls(path, metric, kept["finished"], {e["number"]: Epoch(**e) for e in kept["epochs"]})
 
     def write(self) -> None:
         """Replace the file."""
@@ -64,9 +66,9 @@ class History:
         write_text(self.path, json.dumps({"finished": self.finished, "epochs": rows}, indent=1) + "\n")
 
     def best(self, name: str, up_to: int | None = None) -> Epoch | None:
-        """The epoch with the highest R@1 on a selection set; of equal ones the earliest."""
+        """The epoch with the highest metric on a selection set; of equal ones the earliest."""
         known = [self.epochs[n] for n in sorted(self.epochs) if up_to is None or n <= up_to]
-        return max(known, key=lambda epoch: epoch.scores[name][METRIC], default=None)
+        return max(known, key=lambda epoch: epoch.scores[name][self.metric], default=None)
 
 
 def folder_name(name: str) -> str:
@@ -75,29 +77,29 @@ def folder_name(name: str) -> str:
 
 
 class Selection(TrainerCallback):
-    """The callback of sentence-transformers' trainer that does it.
+    """The callback of transformers' trainers that does it.
 
     It acts before the trainer saves the state that a killed run goes on from: what is done twice is done the same way.
 
     Args:
-        sets: the selection sets.
+        sets: names of the selection sets.
         history: where epochs are written down.
-        ranker: makes a model scorable.
+        score: a model's scores on each selection set.
         save: writes a model into a new folder, given the epoch and the selection set's name.
         label: what the progress lines begin with.
     """
 
     def __init__(
         self,
-        sets: Sequence[EvaluationSet],
+        sets: Sequence[str],
         history: History,
-        ranker: Callable[[Any], Ranker],
+        score: Callable[[Any], dict[str, Scores]],
         save: Callable[[Any, Path, Epoch, str], None],
         label: str,
     ) -> None:
         self.sets = sets
         self.history = history
-        self.ranker = ranker
+        self.score = score
         self.save = save
         self.label = label
 
@@ -107,13 +109,14 @@ class Selection(TrainerCallback):
         losses = [log["loss"] for log in state.log_history if "loss" in log and number - 1 < log["epoch"] <= number]
         loss = sum(losses) / len(losses) if losses else float("nan")
         model.eval()
-        epoch = Epoch(number, loss, score(self.ranker(model), self.sets))
+        epoch = Epoch(number, loss, self.score(model))
         self.history.epochs[number] = epoch
-        for data in self.sets:
-            if self.history.best(data.name, number) is epoch:
-                self._keep(model, epoch, data.name)
+        for name in self.sets:
+            if self.history.best(name, number) is epoch:
+                self._keep(model, epoch, name)
         self.history.write()
-        told = ", ".join(f"{name} R@1 {scores[METRIC]:.3f}" for name, scores in epoch.scores.items())
+        metric = self.history.metric
+        told = ", ".join(f"{name} {metric} {scores[metric]:.3f}" for name, scores in epoch.scores.items())
         print(f"{self.label}, epoch {number}: loss {loss:.4f}, {told}", file=sys.stderr, flush=True)
 
     def _keep(self, model: Any, epoch: Epoch, name: str) -> None:

@@ -1,0 +1,1 @@
+"""Training of models in runs that resume, whatever kind they are and whatever they are scored on."""

@@ -1,0 +1,61 @@
+"""What every training is made of, as checked objects."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+__all__ = ["Adaptation", "Checked", "Count", "Name", "Positive", "Schedule", "Share"]
+
+Share = Annotated[float, Field(ge=0, lt=1)]
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w. +-]*$")]
+
+
+class Checked(BaseModel):
+    """Settings that refuse keys they do not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class Adaptation(Checked):
+    """LoRA in place of training all weights."""
+
+    r: Count = 16
+    alpha: Count = 32
+    dropout: Share = 0.05
+
+
+class Schedule(Checked):
+    """How a model is optimised: one run for each learning rate and seed.
+
+    Attributes:
+        base: the model to start from: a name that mteb or the hub knows, or a directory.
+        learning_rates, seeds: the grid.
+        epochs, batch_size, gradient_accumulation, warmup_ratio, weight_decay: of the optimisation (AdamW; the rate
+            falls linearly to 0). ``batch_size`` counts rows of the training data.
+        precision: of the computation.
+        checkpoint_steps: steps between the states that a killed run goes on from; default: an epoch.
+        encode_batch_size: texts at a time where models are scored.
+    """
+
+    base: str
+    learning_rates: tuple[Positive, ...] = Field(min_length=1)
+    seeds: tuple[int, ...] = Field(default=(42,), min_length=1)
+    epochs: Count = 5
+    batch_size: Count = 8
+    gradient_accumulation: Count = 1
+    warmup_ratio: Share = 0.05
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    checkpoint_steps: Count | None = None
+    encode_batch_size: Count = 32
+
+    @model_validator(mode="after")
+    def _no_run_twice(self) -> Schedule:
+        for name, values in (("learning_rates", self.learning_rates), ("seeds", self.seeds)):
+            if len(set(values)) < len(values):
+                raise ValueError(f"{name}: a value occurs twice: {list(values)}")
+        return self

@@ -1,0 +1,1 @@
+"""Teaching rerankers and encoders to follow instructions (FollowIR, section 5)."""
