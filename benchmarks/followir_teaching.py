@@ -47,7 +47,7 @@ def write_part(directory: Path, seed: int, held_out: bool, topics: int | None = 
         return directory
     rows: dict[str, list[dict[str, Any]]] = build(seed)
     kept = [row["query-id"] for row in rows["topics"] if (row["constraint"] in HELD_OUT) == held_out][:topics]
-    for name in ("instruction", "qrels", "top_ranked"):
+    for name in ("instruction", "instruction_forms", "qrels", "top_ranked"):
         rows[name] = [row for row in rows[name] if row["query-id"].rpartition("-")[0] in kept]
     rows["queries"] = [row for row in rows["queries"] if row["_id"].rpartition("-")[0] in kept]
     for name in TOPIC_CONFIGS:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-__all__ = ["Adaptation", "Checked", "Count", "Name", "Positive", "Schedule", "Share"]
+__all__ = ["Adaptation", "Checked", "Count", "Name", "Positive", "Schedule", "Share", "require_distinct"]
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0)]
@@ -28,6 +29,17 @@ class Adaptation(Checked):
     dropout: Share = 0.05
 
 
+def require_distinct(kind: str, names: Sequence[str]) -> None:
+    """Check that names differ, also where blanks become underscores in names of folders.
+
+    Raises:
+        ValueError: naming those that do not.
+    """
+    folders = [name.replace(" ", "_") for name in names]
+    if twice := sorted({name for name, folder in zip(names, folders, strict=True) if folders.count(folder) > 1}):
+        raise ValueError(f"{kind}: names that occur twice (a blank is an underscore): {', '.join(twice)}")
+
+
 class Schedule(Checked):
     """How a model is optimised: one run for each learning rate and seed.
 
@@ -35,7 +47,8 @@ class Schedule(Checked):
         base: the model to start from: a name that mteb or the hub knows, or a directory.
         learning_rates, seeds: the grid.
         epochs, batch_size, gradient_accumulation, warmup_ratio, weight_decay: of the optimisation (AdamW; the rate
-            falls linearly to 0). ``batch_size`` counts rows of the training data.
+            falls linearly to 0). ``batch_size`` counts rows of the training data:
+            queries, or pairs where each is learnt by itself.
         precision: of the computation.
         checkpoint_steps: steps between the states that a killed run goes on from; default: an epoch.
         encode_batch_size: texts at a time where models are scored.

@@ -38,7 +38,7 @@ class GridRun:
     @property
     def label(self) -> str:
         """Its name, also of its folder."""
-        return f"lr-{self.rate:g}-seed-{self.seed}"
+        return f"lr-{self.rate!r}-seed-{self.seed}"
 
 
 def grid(schedule: Schedule) -> list[GridRun]:

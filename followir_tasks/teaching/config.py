@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from evaluators.training.config import Adaptation, Checked, Count, Name, Schedule
+from evaluators.training.config import Adaptation, Checked, Count, Name, Schedule, require_distinct
 from evaluators.training.reading import read_checked
 
 __all__ = ["Answering", "Evaluation", "TeachingConfig", "read_config"]
@@ -73,9 +73,7 @@ class TeachingConfig(Schedule):
 
     @model_validator(mode="after")
     def _fits_together(self) -> TeachingConfig:
-        names = [evaluation.name for evaluation in self.evaluations]
-        if twice := sorted({n for n in names if names.count(n) > 1}):
-            raise ValueError(f"evaluations: names that occur twice: {', '.join(twice)}")
+        require_distinct("evaluations", [evaluation.name for evaluation in self.evaluations])
         if not any(evaluation.select for evaluation in self.evaluations):
             raise ValueError("no evaluation has `select = true`, so that no checkpoint could be kept")
         if self.kind != "causal" and (self.lora is not None or self.answering != Answering()):

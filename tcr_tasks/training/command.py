@@ -22,9 +22,12 @@ def add_train_command(steps: Any) -> None:
         "--config",
         required=True,
         metavar="FILE",
-        help="TOML or JSON, or the name of a ready one: table-30, table-35, table-38 (the paper's)",
+        help="TOML or JSON, or the name of a ready one: small (on the sample, offline; explains every key), table-30, "
+        "table-35, table-38 (the paper's: nine, five and two learning rates, for a GPU)",
     )
-    command.add_argument("--out", required=True, type=Path, metavar="DIR", help="where everything goes")
+    target = command.add_mutually_exclusive_group(required=True)
+    target.add_argument("--out", type=Path, metavar="DIR", help="where everything goes")
+    target.add_argument("--show", action="store_true", help="print the configuration and do nothing")
     command.add_argument(
         "--data",
         action="append",
@@ -42,8 +45,11 @@ def add_train_command(steps: Any) -> None:
 
 def _train(args: argparse.Namespace) -> int:
     from evaluators.training.extra import require_extra
-    from tcr_tasks.training.reading import read_config, with_places
+    from tcr_tasks.training.reading import config_file, read_config, with_places
 
+    if args.show:
+        print(config_file(args.config).read_text(encoding="utf-8"), end="")
+        return 0
     config = read_config(args.config)
     if args.base is not None:
         config = config.model_copy(update={"base": args.base})

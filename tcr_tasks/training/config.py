@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from evaluators.training.config import Adaptation, Checked, Count, Name, Positive, Schedule, Share
+from evaluators.training.config import Adaptation, Checked, Count, Name, Positive, Schedule, Share, require_distinct
 from tcr_tasks.serialize import TableFormat
 
 __all__ = [
@@ -157,9 +157,7 @@ class TrainingConfig(Schedule):
     @model_validator(mode="after")
     def _fits_together(self) -> TrainingConfig:
         for kind, named in (("sources", self.sources), ("evaluations", self.evaluations), ("models", self.models)):
-            names = [entry.name for entry in named]
-            if twice := sorted({n for n in names if names.count(n) > 1}):
-                raise ValueError(f"{kind}: names that occur twice: {', '.join(twice)}")
+            require_distinct(kind, [entry.name for entry in named])
         if not any(evaluation.select for evaluation in self.evaluations):
             raise ValueError("no evaluation has `select = true`, so that no checkpoint could be kept")
         for entry in (*self.sources, *self.evaluations):

@@ -9,11 +9,16 @@ from typing import Any
 from evaluators.training.reading import nearest, read_checked
 from tcr_tasks.training.config import TrainingConfig
 
-__all__ = ["READY", "read_config", "with_places"]
+__all__ = ["READY", "config_file", "read_config", "with_places"]
 
 CONFIGS = Path(__file__).parent / "configs"
-# The paper's settings, by the names under which the command takes them.
-READY = {"table-30": "table_30.toml", "table-35": "table_35.toml", "table-38": "table_38.toml"}
+# An example of every key, and the paper's settings, by the names under which the command takes them.
+READY = {
+    "small": "small.toml",
+    "table-30": "table_30.toml",
+    "table-35": "table_35.toml",
+    "table-38": "table_38.toml",
+}
 
 
 def read_config(given: str | Path) -> TrainingConfig:
@@ -25,10 +30,20 @@ def read_config(given: str | Path) -> TrainingConfig:
         FileNotFoundError: if there is no such file.
         ValueError: if it is no TOML or JSON, or listing every key that is unknown, missing or out of range.
     """
+    path = config_file(given)
+    return _beside(read_checked(path, TrainingConfig), path.parent)
+
+
+def config_file(given: str | Path) -> Path:
+    """The file itself, or that of a ready configuration.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+    """
     path = CONFIGS / READY[str(given)] if str(given) in READY else Path(given).expanduser()
     if not path.is_file():
         raise FileNotFoundError(f"no configuration at {path}; name a TOML or JSON file, or one of {', '.join(READY)}")
-    return _beside(read_checked(path, TrainingConfig), path.parent)
+    return path
 
 
 def with_places(config: TrainingConfig, places: Mapping[str, Path]) -> TrainingConfig:

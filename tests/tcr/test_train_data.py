@@ -6,6 +6,8 @@ import ast
 import importlib.util
 import json
 import math
+import re
+import tomllib
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from training_data import DATABASES, SIBLINGS_THAT_ANSWER, WRONG, write_plain, write_small
 
+from evaluators.training.config import Adaptation
 from evaluators.training.extra import MissingExtraError, require_extra
 from evaluators.training.trainers import Resumable
 from tcr_tasks.serialize import TableFormat
@@ -24,10 +27,10 @@ from tcr_tasks.tasks import INSTRUCTION
 from tcr_tasks.training import command
 from tcr_tasks.training.batches import IN_BATCH, POSITIVE, SIBLING, UNUSED, roles
 from tcr_tasks.training.collection import Collection, Problem, read_collection
-from tcr_tasks.training.config import Shares, Source, TrainingConfig
+from tcr_tasks.training.config import CrossEncoding, Evaluation, Keeping, NamedModel, Shares, Source, TrainingConfig
 from tcr_tasks.training.examples import Example, make_examples
 from tcr_tasks.training.objective import AnswerabilityLoss, contrast, drift
-from tcr_tasks.training.reading import READY, read_config, with_places
+from tcr_tasks.training.reading import READY, config_file, read_config, with_places
 from tcr_tasks.training.splits import part_of, split
 
 
@@ -84,7 +87,7 @@ PAPER: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", READY)
+@pytest.mark.parametrize("name", PAPER)
 def test_the_ready_configurations_are_the_papers(name: str) -> None:
     ready, paper = read_config(name), PAPER[name]
     assert ready.base == "Qwen/Qwen3-Embedding-0.6B"
@@ -101,6 +104,19 @@ def test_the_ready_configurations_are_the_papers(name: str) -> None:
             assert entry.prefix == f"{INSTRUCTION} "
 
 
+def test_the_example_shows_every_key() -> None:
+    assert set(READY) == {"small", *PAPER}
+    text = config_file("small").read_text(encoding="utf-8")
+    given = read_config("small")
+    assert given.sources[0].task == "TCRSample"
+    for model in (TrainingConfig, Source, Evaluation, Shares, CrossEncoding, Adaptation, Keeping, NamedModel):
+        for key in model.model_fields:
+            assert re.search(rf"^(# )?\[?\[?{key}( =|\])", text, re.MULTILINE) or f" {key} = " in text, key
+    # Whatever stands behind a comment is right, too.
+    whole = re.sub(r"^# (?=[\[a-z_]+( =|\]))", "", text.split("\n", 2)[2], flags=re.MULTILINE)
+    TrainingConfig.model_validate(tomllib.loads(whole) | {"cross_encoder": None})
+
+
 def test_joint_training_is_1_to_1_to_1_with_21978_examples() -> None:
     assert sum(source.examples or 0 for source in read_config("table-38").sources) == 21_978
 
@@ -111,6 +127,7 @@ WRONG_KEYS = {
     "[keep]\nwieght = 2": "unknown key 'keep.wieght'; did you mean 'weight'?",
     "temperature = 0": "temperature: Input should be greater than 0, got 0",
     "seeds = [1, 1]": "seeds: a value occurs twice: [1, 1]",
+    "[[models]]\nname = 'a b'\npath = 'x'\n[[models]]\nname = 'a_b'\npath = 'y'": "models: names that occur twice",
     "[cross_encoder]\n[lora]": "[cross_encoder] trains all weights of a reranker: leave out [keep] and [lora]",
 }
 BODY = """
