@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -34,14 +34,28 @@ def unfinished(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def only_run(folder: Path) -> Iterator[None]:
-    """Keep other runs off a folder, which is made if it is not there.
+    """Keep other runs off a folder, which is made if it is not there, and gone at the end if nothing was put in it.
 
     Raises:
         BlockingIOError: if another run uses it.
     """
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / LOCK, timeout=0.1):
-            yield
+            try:
+                yield
+            finally:
+                _remove_if_empty(made)
     except Timeout:
         raise BlockingIOError(f"another run uses {folder}; wait for it, or name another folder with --out") from None
+
+
+def _remove_if_empty(made: Sequence[Path]) -> None:
+    """Remove a folder and those above it, as they were made, if it holds no more than the lock."""
+    # Another run may be looking in, or have begun: then it stays.
+    with suppress(OSError):
+        if made and [path.name for path in made[0].iterdir()] == [LOCK]:
+            (made[0] / LOCK).unlink()
+            for folder in made:
+                folder.rmdir()

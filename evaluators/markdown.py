@@ -8,7 +8,7 @@ from tabulate import tabulate
 
 from evaluators.metrics.bootstrap import RESAMPLES, Bootstrapped
 
-__all__ = ["difference", "interval", "markdown_table", "p_value", "told", "unpadded_table"]
+__all__ = ["difference", "interval", "markdown_table", "p_value", "quoted", "told", "unpadded_table"]
 
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[str] | None = None) -> str:
@@ -28,6 +28,11 @@ def unpadded_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table whose cells are as wide as what they hold: for tables too wide for a terminal."""
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in (heads, *rows)]
     return "\n".join([lines[0], "|" + " --- |" * len(heads), *lines[1:]])
+
+
+def quoted(text: str) -> str:
+    """A text from elsewhere, such as a server's message, as code in one line: nothing in it is Markdown or HTML."""
+    return f"`{' '.join(text.split()).replace('`', chr(39))}`"
 
 
 def told(value: float, low: float | None, high: float | None) -> str:

@@ -14,6 +14,7 @@ from datasets import Dataset
 
 from evaluators.plugin.checks import DatasetError, retrieval_problems, shown
 from evaluators.plugin.data import TaskData, read_layout
+from evaluators.whole import whole
 from tcr_tasks.serialize import TableFormat
 from tcr_tasks.tables import Table, corpus_id
 
@@ -163,10 +164,14 @@ def _json_list(text: Any, what: str, problems: list[str]) -> tuple[Any, ...] | N
         return None
     try:
         read = json.loads(text)
+        is_whole = whole(read) == read
     except (TypeError, ValueError, RecursionError):
         read = None
     if not isinstance(read, list):
         problems.append(f"{what} must be a list in JSON, got {str(text)[:80]!r}")
+        return None
+    if not is_whole:
+        problems.append(f"{what} holds half a character (a lone surrogate): {str(text)[:80]!r}")
         return None
     return tuple(read)
 
@@ -218,6 +223,11 @@ def _records(path: Path) -> list[dict[str, Any]]:
         raise DatasetError(str(path), [f"cannot be read as JSON: {error}"]) from error
     if not isinstance(read, list) or not all(isinstance(entry, dict) for entry in read):
         raise DatasetError(str(path), ["expected a JSON list of objects"])
+    halves = [
+        f"entry {n} holds half a character (a lone surrogate)" for n, one in enumerate(read, 1) if whole(one) != one
+    ]
+    if halves:
+        raise DatasetError(str(path), halves)
     return read
 
 

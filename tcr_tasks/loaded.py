@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from evaluators.plugin.registry import registered_tasks
 from tcr_tasks.diagnostics.tasks import DiagnosticTask
 from tcr_tasks.tasks import BENCHMARK_TASKS, TCRSample, TCRTask
 
-__all__ = ["data_of", "find_tcr", "load_tcr", "require_same_data", "task_choices"]
+__all__ = ["data_of", "find_tcr", "load_tcr", "require_same_results", "task_choices"]
 
 
 def task_choices(*, with_diagnostics: bool = False) -> dict[str, type[TCRTask]]:
@@ -70,19 +70,24 @@ def data_of(task: TCRTask) -> dict[str, str]:
     return {"task": task.metadata.name, "data_revision": str(task.metadata.revision)}
 
 
-def require_same_data(task: TCRTask, path: Path, before: Mapping[str, Any]) -> None:
-    """Refuse to replace results on other data.
+def require_same_results(path: Path, about: Mapping[str, str]) -> None:
+    """Refuse to replace results of something else.
 
     Args:
-        task: with its data loaded.
-        path: the earlier results.
-        before: what they say of their data, with the keys of :func:`data_of`.
+        path: a CSV file with the earlier results, if there are any; the columns that ``about`` names say what of.
+        about: the same of the new ones: the command (``command``), the data as :func:`data_of`, and what else does not
+            change within a folder.
 
     Raises:
-        ValueError: if their data are not the task's.
+        ValueError: naming what the file holds, if it is something else.
     """
-    if any(before.get(key) != value for key, value in data_of(task).items()):
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", newline="") as handle:
+        before = next(csv.DictReader(handle), {})
+    if any(before.get(name) != value for name, value in about.items()):
+        held = {"command": "unknown"} | {name: before[name] for name in about if before.get(name)}
+        told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in held.items())
         raise ValueError(
-            f"{path} holds results on {before.get('task')} at revision {before.get('data_revision')}; name another "
-            "folder with --out"
+            f"{path} holds other results, which would be replaced ({told}); name another folder with --out"
         )

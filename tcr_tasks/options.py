@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PREDICTIONS_HELP", "add_out_option", "add_task_options", "needed_out"]
+__all__ = [
+    "PREDICTIONS_HELP",
+    "REPLACED_HELP",
+    "add_ask_again_option",
+    "add_out_option",
+    "add_task_options",
+    "needed_out",
+    "refuse_unused",
+    "warn_last",
+]
+
+REPLACED_HELP = "Report and results are those of the last call; replies and scores that were paid for are kept."
 
 # What a path of saved predictions stands for, see :func:`evaluators.plugin.predictions.prediction_files`.
 PREDICTIONS_HELP = (
@@ -30,6 +43,38 @@ def add_task_options(parser: Any) -> None:
 def add_out_option(parser: Any) -> None:
     """Add ``--out``, which only a dry run does without; see :func:`needed_out`."""
     parser.add_argument("--out", type=Path, metavar="DIR", help="required unless --dry-run: where everything goes")
+
+
+def add_ask_again_option(parser: Any) -> None:
+    """Add ``--ask-again``."""
+    parser.add_argument(
+        "--ask-again", action="store_true", help="ask once more where a stored reply could not be read (it is kept)"
+    )
+
+
+def refuse_unused(args: argparse.Namespace, options: Iterable[str], needs: str) -> None:
+    """Check that none of these options was given.
+
+    Args:
+        args: parsed; an option that was not given is ``None`` or ``False``.
+        options: which nothing would use.
+        needs: what would.
+
+    Raises:
+        ValueError: naming the option, if one was given.
+    """
+    for option in options:
+        value = getattr(args, option)
+        # Not by `in`: a seed of 0 equals False.
+        if value is not None and value is not False:
+            raise ValueError(f"--{option.replace('_', '-')} concerns {needs} only")
+
+
+def warn_last(warnings: Iterable[str]) -> None:
+    """Tell what makes results doubtful after all else that a command prints, on standard error."""
+    sys.stdout.flush()
+    for text in warnings:
+        print(f"warning: {text}", file=sys.stderr)
 
 
 def needed_out(args: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from evaluators.judge.reply import MalformedReplyError, read_reply
 from evaluators.judge.request import Request
 from evaluators.judge.store import Store
+from evaluators.whole import read_json
 
 # Limits of the service for one file: 50,000 requests, 200 MB.
 MOST_REQUESTS = 50_000
@@ -88,7 +89,7 @@ def read_batch(path: Path, store: Store, endpoint: str) -> BatchReport:
             if not line.strip():
                 continue
             try:
-                entry = json.loads(line)
+                entry = read_json(line)
                 key, response, error = str(entry["custom_id"]), entry.get("response"), entry.get("error")
                 if "response" not in entry and "body" in entry:
                     raise ValueError("it is a line of a request file")

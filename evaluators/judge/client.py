@@ -19,10 +19,11 @@ import aiohttp
 from pydantic_core import from_json
 
 from evaluators.judge.connection import Connection, Response, fault
-from evaluators.judge.endpoint import CallFailedError, Endpoint, EndpointError, GaveUpError
+from evaluators.judge.endpoint import CallFailedError, Endpoint, EndpointError, GaveUpError, UnreachableError
 from evaluators.judge.pace import Pace
 from evaluators.judge.reply import MalformedReplyError, Reply, read_reply
 from evaluators.judge.request import Request
+from evaluators.whole import read_json
 
 # A shorter key is a placeholder such as "EMPTY", and its letters may well occur in a reply.
 _SHORTEST_SECRET = 8
@@ -40,9 +41,17 @@ _OF_ONE_CALL = {"messages", "max_tokens", "max_completion_tokens"}
 class _TransientError(Exception):
     """Worth another try, after ``wait`` seconds if the server named a time."""
 
+    gives_up: type[GaveUpError] = GaveUpError
+
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
         self.wait = wait
+
+
+class _NoAnswerError(_TransientError):
+    """Nobody answered."""
+
+    gives_up = UnreachableError
 
 
 @dataclass(frozen=True)
@@ -107,10 +116,10 @@ class Client:
             try:
                 return await self._attempt(request)
             except _TransientError as error:
-                reason, wait = str(error), error.wait
+                reason, wait, gives_up = str(error), error.wait, error.gives_up
             if number < self.endpoint.attempts:
                 await asyncio.sleep(self._wait(number, wait))
-        raise GaveUpError(f"{reason} ({self.endpoint.attempts} attempts)")
+        raise gives_up(f"{reason} ({self.endpoint.attempts} attempts)")
 
     def _wait(self, number: int, named: float | None) -> float:
         """The seconds to wait after so many attempts; ``named``: as the server asks."""
@@ -138,9 +147,9 @@ class Client:
             except UnicodeEncodeError:
                 failure = CallFailedError("the messages hold half a character (a lone surrogate): remove it")
             except TimeoutError:
-                failure = _TransientError(f"no reply within {self.endpoint.timeout:g} seconds")
+                failure = _NoAnswerError(f"no reply within {self.endpoint.timeout:g} seconds")
             except (aiohttp.ClientError, OSError) as error:
-                failure = _TransientError(f"connection failed: {self._redacted(fault(error))[:_LONGEST_REASON]}")
+                failure = _NoAnswerError(f"connection failed: {self._redacted(fault(error))[:_LONGEST_REASON]}")
             except MalformedReplyError as error:
                 failure = _TransientError(self._redacted(str(error)))
             if failure is not None:
@@ -241,4 +250,4 @@ def _from_json(text: str) -> Any:
         # Several times faster than the standard library's, which counts: log-probabilities make long bodies.
         return from_json(text)
     except ValueError:
-        return json.loads(text)  # which also takes half a character (a lone surrogate)
+        return read_json(text)  # which also takes half a character (a lone surrogate)

@@ -17,6 +17,8 @@ import aiohttp
 import certifi
 from yarl import URL
 
+from evaluators.whole import read_json
+
 # What OpenAI's service takes from a member of several organisations, by the variables that its own client reads.
 _ACCOUNTS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
@@ -51,7 +53,7 @@ class Response:
     @cached_property
     def _body(self) -> Any:
         try:
-            return json.loads(self.text)
+            return read_json(self.text)
         except (ValueError, RecursionError):
             return None
 

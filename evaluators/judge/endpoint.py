@@ -22,6 +22,10 @@ class GaveUpError(CallFailedError):
     """A call that failed for a passing reason as often as it may be tried: perhaps the server is down."""
 
 
+class UnreachableError(GaveUpError):
+    """A call that got no answer at all, not even an error, as often as it was tried: no connection, or silence."""
+
+
 class EndpointError(RuntimeError):
     """The endpoint answers nothing at all: wrong key, unknown model, no credit, server down."""
 

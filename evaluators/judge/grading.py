@@ -10,6 +10,7 @@ from typing import Any
 
 from evaluators.judge.reply import Reply, UnreadableReplyError
 from evaluators.metrics.instfol import weighted_score
+from evaluators.whole import whole_text
 
 _SCORE = re.compile(r'(?<!\\)"score"\s*:\s*"?\s*(-?[0-9]+)')
 # Not strict: models write line breaks into texts as they are.
@@ -73,7 +74,7 @@ def read_grade(reply: Reply, scale: tuple[int, int], top_logprobs: int, paper_to
         integer=integer,
         weighted=_weighted(top[:top_logprobs], scale),
         paper_weighted=_weighted(top[:paper_top_logprobs], scale),
-        reason=str(found.get("reason", "")),
+        reason=whole_text(str(found.get("reason", ""))),
     )
 
 

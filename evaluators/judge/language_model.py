@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evaluators.judge.endpoint import CallFailedError, Endpoint, EndpointError, GaveUpError
+from evaluators.judge.endpoint import CallFailedError, Endpoint, EndpointError, GaveUpError, UnreachableError
 from evaluators.judge.progress import Bar, Price, Tally, money
 from evaluators.judge.reply import Reply
 from evaluators.judge.request import Request
@@ -40,12 +40,14 @@ class Outcome:
         store: where the reply is.
         failure: why there is no reply, ``None`` if there is one.
         cached: whether the reply was stored before.
+        unreachable: whether the call failed since nobody answered it.
     """
 
     request: Request
     store: Store
     failure: str | None = None
     cached: bool = False
+    unreachable: bool = False
 
     @property
     def reply(self) -> Reply | None:
@@ -60,14 +62,16 @@ class Plan:
     Attributes:
         requests: different requests.
         stored: those of them that have a reply in the store.
-        prompt_tokens: estimate for the calls to make: four characters a token.
+        prompt_tokens: estimate for the calls to make.
         most_completion_tokens: if every reply were as long as allowed.
+        counted: how the prompt tokens were estimated.
     """
 
     requests: int
     stored: int
     prompt_tokens: int
     most_completion_tokens: int
+    counted: str = "four characters a token"
 
     @classmethod
     def of(cls, missing: Sequence[Request], n_stored: int) -> Plan:
@@ -88,7 +92,7 @@ class Plan:
         """The plan in a sentence or two."""
         text = (
             f"{self.requests} different requests, {self.stored} already stored, {self.calls} calls to make; about "
-            f"{self.prompt_tokens} prompt tokens (four characters a token), at most {self.most_completion_tokens} "
+            f"{self.prompt_tokens} prompt tokens ({self.counted}), at most {self.most_completion_tokens} "
             "completion tokens"
         )
         if price is None:
@@ -227,7 +231,7 @@ class LanguageModel:
             tally.failed += 1
             # A refusal of this one prompt is an answer; only silence and errors tell that the server is down.
             watch.saw(str(error) if isinstance(error, GaveUpError) else None)
-            return Outcome(request, self.store, failure=str(error))
+            return Outcome(request, self.store, str(error), unreachable=isinstance(error, UnreachableError))
         self.store.put(request, answer.sent, answer.response, client.shown_url)
         watch.saw(None)
         tally.done += 1

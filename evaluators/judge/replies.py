@@ -43,6 +43,17 @@ class Replies(Generic[_Key, _T]):
                 "%s: %d of %d replies cannot be used; the first one, %s: %s", label, len(problems), n, place, why
             )
 
+    def add(self, key: _Key, outcome: Outcome, read: Callable[[Reply], _T]) -> None:
+        """Read one more."""
+        reply = outcome.reply
+        if reply is None:
+            self.failed[key] = outcome.failure or "no reply"
+            return
+        try:
+            self.read[key] = read(reply)
+        except UnreadableReplyError as error:
+            self.unreadable[key] = str(error)
+
 
 def read_replies(keys: Iterable[_Key], outcomes: Iterable[Outcome], read: Callable[[Reply], _T]) -> Replies[_Key, _T]:
     """Read every reply; what cannot be read is kept with its reason.
@@ -54,12 +65,5 @@ def read_replies(keys: Iterable[_Key], outcomes: Iterable[Outcome], read: Callab
     """
     out: Replies[_Key, _T] = Replies({}, {}, {})
     for key, outcome in zip(keys, outcomes, strict=True):
-        reply = outcome.reply
-        if reply is None:
-            out.failed[key] = outcome.failure or "no reply"
-            continue
-        try:
-            out.read[key] = read(reply)
-        except UnreadableReplyError as error:
-            out.unreadable[key] = str(error)
+        out.add(key, outcome, read)
     return out

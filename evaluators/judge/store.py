@@ -17,6 +17,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 from evaluators.cache import cache_directory
 from evaluators.judge.reply import Reply, read_reply
 from evaluators.judge.request import Request
+from evaluators.whole import read_json
 
 STORE_VARIABLE = "MTEB_BEYOND_STORE"
 _VERSION = 1
@@ -106,7 +107,7 @@ class Store:
             ).fetchone()
         if row is None:
             raise KeyError(f"{self.path} holds no reply to the request {key}")
-        return read_reply(json.loads(row[0]))
+        return read_reply(read_json(row[0]))
 
     def put(self, request: Request, sent: Mapping[str, Any], response: str, endpoint: str) -> None:
         """Keep a reply; an earlier one of the same request stays beside it.
@@ -208,7 +209,7 @@ def _copy_into_file(path: Path) -> None:
 
 
 def _json(value: Mapping[str, Any]) -> str:
-    # In ASCII: a reply may hold half a character (a lone surrogate), which SQLite would refuse.
+    # In ASCII: a message may hold half a character (a lone surrogate), which SQLite would refuse.
     return json.dumps(value, separators=(",", ":"))
 
 

@@ -13,9 +13,11 @@ from evaluators.metrics.ranking import check_k, top
 from evaluators.plugin.checks import shown
 from evaluators.plugin.predictions import Predictions
 from evaluators.plugin.variants import distinct_names, names_of_run, variant_beside
+from tcr_tasks.asking import Planned
 from tcr_tasks.builder.tokens import default_counter
 from tcr_tasks.cutting import Cutter, ShownTable
 from tcr_tasks.data import Question
+from tcr_tasks.qa.reply import read_answer
 from tcr_tasks.qa.values import Value, read_value
 from tcr_tasks.tables import Table
 from tcr_tasks.tasks import TCRTask
@@ -79,6 +81,11 @@ class Asked:
     tables: tuple[ShownTable, ...]
     request: Request
 
+    @property
+    def planned(self) -> Planned[tuple[Value, ...]]:
+        """The same as what asking needs."""
+        return Planned(self.request, [table.text for table in self.tables], read_answer)
+
 
 @dataclass(frozen=True)
 class Exam:
@@ -89,12 +96,14 @@ class Exam:
         asking: who is asked, and how.
         prompt: with the fields ``tables`` and ``question``.
         context_tokens: the longest prompt and reply together; ``None``: as long as the tables are.
+        again: whether to ask once more where a stored reply cannot be read.
     """
 
     task: TCRTask
     asking: Asking
     prompt: Prompt = field(default_factory=lambda: read_prompt(PROMPT, FIELDS))
     context_tokens: int | None = None
+    again: bool = False
     cutter: Cutter = field(default_factory=lambda: Cutter(default_counter()), repr=False)
 
     @cached_property

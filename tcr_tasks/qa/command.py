@@ -8,16 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaluators.judge.options import add_dry_run_option, add_model_options, language_model_of, sampling_of
-from tcr_tasks.options import PREDICTIONS_HELP, add_out_option, add_task_options, needed_out
+from tcr_tasks.options import (
+    PREDICTIONS_HELP,
+    REPLACED_HELP,
+    add_ask_again_option,
+    add_out_option,
+    add_task_options,
+    needed_out,
+    refuse_unused,
+    warn_last,
+)
 from tcr_tasks.qa.values import TOLERANCE
 
 if TYPE_CHECKING:
     from tcr_tasks.qa.asking import Exam, Retriever
     from tcr_tasks.qa.examination import Results
 
+COMMAND = "tcr qa"
 REPORT, RESULTS, PER_QUERY = "report.md", "results.csv", "per_query.parquet"
 # Below this two numbers that a table prints apart would count as one.
 _MOST_TOLERANCE = 0.1
+_TOP_K = (1, 3, 5)
 
 
 def add_qa_command(steps: Any) -> None:
@@ -27,7 +38,9 @@ def add_qa_command(steps: Any) -> None:
         help="have a language model answer the questions from the tables that retrievers found",
         description="Ask every question with its target alone, with no table, and with the best tables of each "
         "retriever; write QA@k and Eff@k. Replies are stored: an interrupted run goes on where it was, and a prompt "
-        "that several retrievers share is paid for once.",
+        "that several retrievers share is paid for once. "
+        + REPLACED_HELP
+        + " A folder is for one model and one prompt.",
     )
     add_task_options(command)
     command.add_argument(
@@ -38,7 +51,7 @@ def add_qa_command(steps: Any) -> None:
         help=f"saved predictions, each {PREDICTIONS_HELP}; none: only target and no table",
     )
     command.add_argument(
-        "--top-k", type=_cut_offs, default=(1, 3, 5), metavar="K,K", help="how many of the best tables (1,3,5)"
+        "--top-k", type=_cut_offs, nargs="+", metavar="K", help="how many of the best tables, as 1 3 5 or 1,3,5 (1 3 5)"
     )
     command.add_argument(
         "--context-tokens",
@@ -59,6 +72,7 @@ def add_qa_command(steps: Any) -> None:
     add_model_options(command, "llm", "required: the model that answers")
     # A reader may think at length.
     command.set_defaults(llm_max_tokens=4096, llm_timeout=600.0)
+    add_ask_again_option(command)
     add_out_option(command)
     add_dry_run_option(command)
     command.set_defaults(func=_qa)
@@ -74,25 +88,27 @@ def _qa(args: argparse.Namespace) -> int:
             f"{args.llm_max_tokens}"
         )
     from evaluators.files import only_run
-    from evaluators.plugin.results import read_provenance
-    from tcr_tasks.loaded import require_same_data
+    from tcr_tasks.loaded import require_same_results
     from tcr_tasks.qa.examination import examine, plan
 
     if not 0 <= args.tolerance <= _MOST_TOLERANCE:
         raise ValueError(f"--tolerance lies in 0..{_MOST_TOLERANCE}, got {args.tolerance}")
+    if not args.predictions:
+        refuse_unused(args, ["top_k"], "--predictions")
+    top_k = tuple(dict.fromkeys(k for ks in args.top_k or [_TOP_K] for k in ks))
     exam, retrievers = _exam(args)
     if args.dry_run:
         what = f"{len(retrievers)} retriever(s), {len(exam.questions)} questions"
-        print(plan(exam, retrievers, args.top_k).told(what))
+        print(plan(exam, retrievers, top_k).told(what))
         return 0
     with only_run(args.out):
-        # Answers on other data are not replaced.
-        if about := read_provenance(args.out / PER_QUERY):
-            require_same_data(exam.task, args.out / PER_QUERY, about)
-        results = examine(exam, retrievers, args.top_k, args.tolerance)
-        for path in _write(args.out, results, _about(exam, args.tolerance)):
+        about = _about(exam, args.tolerance)
+        require_same_results(args.out / RESULTS, {name: about[name] for name in _KEPT})
+        results = examine(exam, retrievers, top_k, args.tolerance)
+        for path in _write(args.out, results, about):
             print(path)
     _tell(results)
+    warn_last(results.warnings)
     return 0 if results.is_complete else 1
 
 
@@ -110,8 +126,12 @@ def _exam(args: argparse.Namespace) -> tuple[Exam, list[Retriever]]:
     ]
     saved = saved_predictions(task, list(dict.fromkeys(file.resolve() for file in files)))
     asking = Asking(language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"))
-    exam = Exam(task, asking, prompt, args.context_tokens)
+    exam = Exam(task, asking, prompt, args.context_tokens, args.ask_again)
     return exam, read_retrievers(saved)
+
+
+# What does not change within a folder.
+_KEPT = ("command", "task", "data_revision", "reader", "prompt_version")
 
 
 def _about(exam: Exam, tolerance: float) -> dict[str, Any]:
@@ -119,6 +139,7 @@ def _about(exam: Exam, tolerance: float) -> dict[str, Any]:
     from tcr_tasks.loaded import data_of
 
     return {
+        "command": COMMAND,
         "reader": exam.asking.model,
         **data_of(exam.task),
         "prompt_version": exam.prompt.version,
@@ -140,7 +161,7 @@ def _write(out: Path, results: Results, about: dict[str, Any]) -> Sequence[Path]
     from tcr_tasks.qa.report import csv_rows, report
 
     shown = {name: value for name, value in about.items() if value is not None}
-    write_text(out / REPORT, report(results.cells, shown))
+    write_text(out / REPORT, report(results.cells, shown, results.first_failure))
     write_text(out / RESULTS, pd.DataFrame(csv_rows(results.cells, about)).to_csv(index=False, lineterminator="\n"))
     write_table(out / PER_QUERY, pa.Table.from_pylist(results.rows), about)
     return [out / REPORT, out / RESULTS, out / PER_QUERY]
@@ -154,7 +175,10 @@ def _tell(results: Results) -> None:
         if cell.question_type == ALL:
             qa = "absent" if cell.qa is None else f"{cell.qa:.3f}"
             counts = f"{cell.n} questions, {cell.n_unreadable} unreadable, {cell.n_failed} failed"
-            print(f"{label_of(cell.setting)}: F1 {qa} ({counts})")
+            told = "; no reply could be read: no result" if cell.n_unreadable == cell.n else ""
+            print(f"{label_of(cell.setting)}: F1 {qa} ({counts}{told})")
+    if results.first_failure is not None:
+        print(f"the first call without a reply: {results.first_failure}")
 
 
 def _cut_offs(text: str) -> tuple[int, ...]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcr_tasks.asking import Estimate
+from tcr_tasks.asking import Asker, Estimate, remedy
 from tcr_tasks.qa.asking import NO_TABLE, ORACLE, Exam, Retriever, Setting, expected_answers, settings_of
-from tcr_tasks.qa.scoring import READ, Answered, Cell, cells_of, score
+from tcr_tasks.qa.scoring import ALL, FAILED, READ, Answered, Cell, cells_of, score
 from tcr_tasks.qa.values import Value
 
 __all__ = ["Results", "examine", "label_of", "plan"]
@@ -32,6 +32,21 @@ class Results:
         """Whether every call got a reply."""
         return not any(cell.n_failed for cell in self.cells)
 
+    @property
+    def first_failure(self) -> str | None:
+        """Why the first call that stayed without a reply did; ``None`` if all have one."""
+        return next((str(row["reason"]) for row in self.rows if row["status"] == FAILED), None)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes the numbers doubtful, a sentence for each setting."""
+        cells = [cell for cell in self.cells if cell.question_type == ALL and cell.is_doubtful]
+        return [
+            f"{label_of(cell.setting)}: {cell.n_unreadable + cell.n_failed} of {cell.n} replies cannot be used; "
+            f"{remedy(cell.n_failed, cell.n_unreadable)}"
+            for cell in cells
+        ]
+
 
 def examine(exam: Exam, retrievers: Sequence[Retriever], ks: Sequence[int], tolerance: float) -> Results:
     """Ask and score; every reply is stored at once, so that an interrupted run goes on where it stopped.
@@ -40,15 +55,17 @@ def examine(exam: Exam, retrievers: Sequence[Retriever], ks: Sequence[int], tole
         ValueError: if questions have no answer, or tables do not fit into the prompt.
         EndpointError: if the endpoint answers nothing.
     """
+    asker = Asker(exam.asking.language_model, again=exam.again)
     expected = expected_answers(exam.questions)
     cells: list[Cell] = []
     rows: list[dict[str, Any]] = []
     oracle: dict[str, Answered] = {}
     for setting in settings_of(retrievers, ks):
         asked = exam.asked(setting)
-        outcomes = exam.asking.language_model.ask([a.request for a in asked], label=label_of(setting))
+        _, took = asker.ask({a.question.id: a.planned for a in asked}, label_of(setting))
         answered = [
-            score(a, outcome, expected[a.question.id], tolerance) for a, outcome in zip(asked, outcomes, strict=True)
+            score(a, outcome, expected[a.question.id], tolerance)
+            for a, outcome in zip(asked, took.outcomes, strict=True)
         ]
         if setting.name == ORACLE:
             oracle = {a.asked.question.id: a for a in answered}
@@ -66,7 +83,7 @@ def plan(exam: Exam, retrievers: Sequence[Retriever], ks: Sequence[int]) -> Esti
     expected_answers(exam.questions)
     estimate = Estimate(exam.asking.language_model, exam.cutter)
     for setting in settings_of(retrievers, ks):
-        estimate.add((a.request, [table.text for table in a.tables]) for a in exam.asked(setting))
+        estimate.add_planned((a.planned for a in exam.asked(setting)), again=exam.again)
     return estimate
 
 

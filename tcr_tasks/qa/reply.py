@@ -10,6 +10,7 @@ from typing import Any
 from evaluators.judge import Reply
 from evaluators.judge.answers import complete_text
 from evaluators.judge.reply import UnreadableReplyError
+from evaluators.whole import read_json_at
 from tcr_tasks.qa.values import Value, read_value
 
 __all__ = ["read_answer"]
@@ -48,7 +49,7 @@ def read_answer(reply: Reply) -> tuple[Value, ...]:
 def _json(text: str, *, alone: bool) -> Any:
     """The JSON value at the beginning of a text; with ``alone``, a list or an object that is all of it."""
     try:
-        found, end = _DECODER.raw_decode(text)
+        found, end = read_json_at(_DECODER, text)
     except (ValueError, RecursionError):
         raise UnreadableReplyError(f"the reply holds no answer in JSON: {text[-80:]!r}") from None
     rest = text[end:] if alone else text[end:].partition("\n")[0]

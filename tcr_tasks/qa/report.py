@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evaluators.markdown import interval, markdown_table
+from evaluators.markdown import interval, markdown_table, quoted
 from evaluators.metrics.bootstrap import RESAMPLES, SEED, Interval
+from tcr_tasks.asking import MARK
 from tcr_tasks.qa import published
 from tcr_tasks.qa.asking import NO_TABLE, ORACLE
 from tcr_tasks.qa.published import PublishedRow
@@ -19,18 +20,20 @@ _DEFINITIONS = (
     "F1 is of the sets of values that were given and expected; its definition, and the rules by which two values are "
     "the same, are this project's own (numbers with a fraction within a relative {tolerance:g}).",
     "QA@k: mean F1 over all questions with the retriever's k best tables in its order; a reply from which no answer "
-    f"can be read is wrong. It is absent ({_ABSENT}) if a call got no reply: run again to ask what is missing.",
+    f"can be read is wrong. It is absent ({_ABSENT}) if a call got no reply: run again to ask what is missing. It is "
+    "also absent if no answer at all could be read.",
     f"Eff@k = (QA@k / Oracle) / R@k, of averages; absent where R@k or Oracle is 0. In brackets 95 % from {RESAMPLES:,} "
     f"resamples of the questions (seed {SEED}), absent where more than 2.5 % of them have no Eff@k.",
 )
 
 
-def report(cells: Sequence[Cell], about: Mapping[str, Any]) -> str:
+def report(cells: Sequence[Cell], about: Mapping[str, Any], first_failure: str | None = None) -> str:
     """The report as Markdown; scores on the scale 0-1.
 
     Args:
         cells: of every setting and question type.
         about: what the numbers depend on; ``tolerance`` among it.
+        first_failure: why the first call without a reply has none.
     """
     names = list(dict.fromkeys(c.setting.retriever.name for c in cells if c.setting.retriever is not None))
     ks = list(dict.fromkeys(c.setting.k for c in cells if c.setting.k is not None))
@@ -38,16 +41,17 @@ def report(cells: Sequence[Cell], about: Mapping[str, Any]) -> str:
         "# Questions answered from the tables found",
         "\n".join(f"- {name.replace('_', ' ')}: {value}" for name, value in about.items()),
         *[text.format(tolerance=about["tolerance"]) for text in _DEFINITIONS],
-        _baselines(cells),
+        _noted(_baselines(cells)),
     ]
     if names:
         parts += [
             "## By retriever (shape of Table 1)",
-            markdown_table(["Method", *_heads(ks)], [*_retriever_rows(cells, names, ks), *_published_rows(ks)]),
+            _noted(markdown_table(["Method", *_heads(ks)], [*_retriever_rows(cells, names, ks), *_published_rows(ks)])),
         ]
     parts.append("## By question type (shape of Table 12)")
     for name in names:
-        parts += [f"### {name}", markdown_table(["Type", "Oracle", "R@k", *_heads(ks)], _type_rows(cells, name, ks))]
+        table = markdown_table(["Type", "Oracle", "R@k", *_heads(ks)], _type_rows(cells, name, ks))
+        parts += [f"### {name}", _noted(table)]
     rows = [[f"*{r.name}*", _plain(r.oracle), _recalls(r, ks), *_published(r, ks)] for r in published.BY_TYPE]
     parts += [
         "### Published: Qwen3-Embedding-8B",
@@ -62,18 +66,25 @@ def report(cells: Sequence[Cell], about: Mapping[str, Any]) -> str:
         "there is none. cut: tables shown without some of their rows (the share of all rows that is missing; targets "
         "among them), because the prompt would not have fitted.",
     ]
+    if first_failure is not None:
+        parts.append(f"The first call without a reply: {quoted(first_failure)}")
     return "\n\n".join(parts) + "\n"
 
 
 def _baselines(cells: Sequence[Cell]) -> str:
     oracle, none = (next(c for c in cells if c.setting.name == name and c.question_type == ALL) for name in _BASES)
-    return (
-        f"**Target alone (Oracle): {_score(oracle.qa, oracle.qa_interval)}; no table: "
-        f"{_score(none.qa, none.qa_interval)}** (published: {published.ORACLE} and {published.NO_TABLE})"
-    )
+    published_ones = f"(published: {published.ORACLE} and {published.NO_TABLE})"
+    return f"**Target alone (Oracle): {_qa(oracle)}; no table: {_qa(none)}** {published_ones}"
 
 
 _BASES = (ORACLE, NO_TABLE)
+
+
+def _noted(text: str) -> str:
+    """A table, or a line, with what its marks mean directly under it."""
+    if MARK not in text:
+        return text
+    return f"{text}\n\n{MARK} more than 5 % of the replies behind it cannot be used, see Replies and cuts."
 
 
 def _heads(ks: Iterable[int]) -> list[str]:
@@ -103,10 +114,11 @@ def _recalls(row: PublishedRow, ks: Sequence[int]) -> str:
 def _type_rows(cells: Sequence[Cell], name: str, ks: Sequence[int]) -> list[list[str]]:
     out = []
     for kind in dict.fromkeys(c.question_type for c in cells):
-        oracle = next(c for c in cells if c.setting.name == ORACLE and c.question_type == kind)
-        found = _of(cells, name, kind)
+        oracle, found = _oracle(cells, kind), _of(cells, name, kind)
         recalls = " / ".join(_plain(found[k].recall) for k in ks)
-        out.append([f"{kind} ({oracle.n})", _plain(oracle.qa), recalls, *_scores(cells, name, kind, ks)])
+        out.append(
+            [f"{kind} ({oracle.n})", _marked(_plain(oracle.qa), oracle), recalls, *_scores(cells, name, kind, ks)]
+        )
     return out
 
 
@@ -123,12 +135,12 @@ def _of(cells: Sequence[Cell], name: str, kind: str) -> dict[int, Cell]:
 
 
 def _scores(cells: Sequence[Cell], name: str, kind: str, ks: Sequence[int]) -> list[str]:
-    found = _of(cells, name, kind)
-    efficiencies = [found[k].efficiency for k in ks]
-    return [
-        *(_score(found[k].qa, found[k].qa_interval) for k in ks),
-        *(_ABSENT if e is None else _score(e.value, e.interval) for e in efficiencies),
-    ]
+    oracle, found = _oracle(cells, kind), _of(cells, name, kind)
+    return [*(_qa(found[k]) for k in ks), *(_eff(found[k], oracle) for k in ks)]
+
+
+def _oracle(cells: Sequence[Cell], kind: str) -> Cell:
+    return next(c for c in cells if c.setting.name == ORACLE and c.question_type == kind)
 
 
 def _count_row(cell: Cell) -> list[str]:
@@ -144,6 +156,19 @@ def _count_row(cell: Cell) -> list[str]:
 
 def _plain(value: float | None) -> str:
     return _ABSENT if value is None else f"{value:.3f}"
+
+
+def _qa(cell: Cell) -> str:
+    return _marked(_score(cell.qa, cell.qa_interval), cell)
+
+
+def _eff(cell: Cell, oracle: Cell) -> str:
+    found = cell.efficiency
+    return _marked(_ABSENT if found is None else _score(found.value, found.interval), cell, oracle)
+
+
+def _marked(text: str, *cells: Cell) -> str:
+    return f"{text} {MARK}" if any(cell.is_doubtful for cell in cells) else text
 
 
 def _score(value: float | None, between: Interval | None) -> str:
@@ -180,6 +205,7 @@ def _csv_row(cell: Cell, about: Mapping[str, Any]) -> dict[str, Any]:
         "n_unreadable": cell.n_unreadable,
         "n_failed": cell.n_failed,
         "n_empty": cell.n_empty,
+        "mark": f"{MARK} many replies cannot be used" if cell.is_doubtful else None,
         "tables": cell.tables,
         "tables_cut": cell.tables_cut,
         "rows": cell.rows,

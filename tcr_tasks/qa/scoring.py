@@ -11,6 +11,7 @@ from evaluators.judge.reply import UnreadableReplyError
 from evaluators.metrics.answers import AnswerScore, answer_f1
 from evaluators.metrics.bootstrap import Interval, bootstrap_mean
 from evaluators.metrics.efficiency import Efficiency, bootstrap_efficiency
+from tcr_tasks.asking import is_doubtful
 from tcr_tasks.qa.asking import Asked, Setting
 from tcr_tasks.qa.reply import read_answer
 from tcr_tasks.qa.values import Value, same_value
@@ -75,7 +76,8 @@ class Cell:
         question_type: EM, SF, SA, or ``All``.
         n, n_unreadable, n_failed, n_empty: questions; replies without an answer; calls without reply; answers that say
             that there is none.
-        qa: mean F1 over all questions, an unreadable answer being wrong (0); ``None`` if a call failed.
+        qa: mean F1 over all questions, an unreadable answer being wrong (0); ``None`` if a call failed, or if no answer
+            at all could be read.
         qa_interval: 95 %, from resampled questions.
         qa_readable: mean F1 over the questions with a readable answer; ``None`` without any.
         recall: share of questions with the target among the tables; ``None`` for no table.
@@ -100,6 +102,11 @@ class Cell:
     rows_cut: int
     targets_cut: int
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the numbers must not stand without a mark, since so many replies cannot be used."""
+        return is_doubtful(self.n_unreadable + self.n_failed, self.n)
+
 
 def cells_of(setting: Setting, answered: Sequence[Answered], oracle: Mapping[str, Answered]) -> list[Cell]:
     """A setting's averages over all questions and over those of each type.
@@ -118,8 +125,9 @@ def cells_of(setting: Setting, answered: Sequence[Answered], oracle: Mapping[str
 def _cell(setting: Setting, kind: str, answered: Sequence[Answered], oracle: Mapping[str, Answered]) -> Cell:
     scores = [a.score.f1 for a in answered if a.score is not None]
     read = [a.score.f1 for a in answered if a.score is not None and a.status == READ]
-    is_complete = len(scores) == len(answered)
-    qa = bootstrap_mean(scores) if is_complete else None
+    # Of a reader none of whose replies can be read nothing is known; 0 would say that it is always wrong.
+    is_known = len(scores) == len(answered) and bool(read)
+    qa = bootstrap_mean(scores) if is_known else None
     hits = [float(a.is_target_shown) for a in answered]
     tables = [table for a in answered for table in a.asked.tables]
     targets = [t for a in answered for t in a.asked.tables if t.id == a.asked.question.target]
@@ -148,6 +156,6 @@ def _efficiency(
 ) -> Efficiency | None:
     pairs = [(a.score, oracle[a.asked.question.id].score) for a in answered]
     known = [(mine.f1, best.f1) for mine, best in pairs if mine is not None and best is not None]
-    if setting.k is None or len(known) < len(pairs):
+    if setting.k is None or len(known) < len(pairs) or not any(a.status == READ for a in answered):
         return None
     return bootstrap_efficiency([mine for mine, _ in known], [best for _, best in known], hits)

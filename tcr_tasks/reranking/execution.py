@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from evaluators.judge import Prompt, Request
+from evaluators.judge import Prompt
 from evaluators.plugin.checks import shown
-from tcr_tasks.asking import read_replies
+from tcr_tasks.asking import Planned
 from tcr_tasks.reranking.asking import Asking, own_or_package_prompt
 from tcr_tasks.reranking.pool import (
     ALL_ANSWER,
@@ -27,7 +27,7 @@ from tcr_tasks.reranking.pool import (
     replies_counted,
 )
 from tcr_tasks.reranking.sandbox import Outcome
-from tcr_tasks.reranking.translation import Sheet, read_translation
+from tcr_tasks.reranking.translation import Sheet, Translation, read_translation
 from tcr_tasks.tables import Table
 
 _COUNTED = {
@@ -61,22 +61,13 @@ class Execution:
         self._sheets = {key: Sheet(table) for key, table in tables.items()}
         self.prompt: Prompt = own_or_package_prompt("exec", prompts)
         self.model, self.revision = asking.model, self.prompt.version
-        self.settings = asking.settings(self.prompt)
+        self.settings = asking.settings_with(self.prompt)
 
     def rerank(self, pool: Pool, context: Context) -> Reranked:
         """The candidates that answer first."""
-        counts: Counter[str] = Counter()
-        requests: dict[str, Request] = {}
-        for query in pool.candidates:
-            request = self._request(pool, query)
-            if request is None:
-                counts[TOO_LONG] += 1
-            else:
-                requests[query] = request
-        outcomes, usage = self.asking.ask(list(requests.values()), self.method)
+        asked, counts = self._asked(pool)
+        replies, usage = self.asking.ask(asked, self.method)
         began = time.perf_counter()
-        replies = read_replies(requests, outcomes, read_translation)
-        replies.warn(self.method)
         orders = {query: list(tables) for query, tables in pool.candidates.items()}
         for query, translation in replies.read.items():
             found = {table: translation.run(self._sheets[table]) for table in orders[query]}
@@ -87,26 +78,28 @@ class Execution:
             counts[ALL_ANSWER] += len(answering) == len(orders[query]) > 1
             orders[query] = first(orders[query], answering)
         usage.work_seconds = time.perf_counter() - began
-        return Reranked(orders, +counts + replies_counted(replies), usage)
+        return Reranked(orders, +counts + replies_counted(replies), usage, len(orders))
 
-    def planned(self, pool: Pool) -> Iterator[tuple[Request, list[str]]]:
-        """What :meth:`rerank` asks, each request with the lines that stand for its tables."""
-        for query in pool.candidates:
-            request = self._request(pool, query)
-            if request is not None:
-                yield request, self._lines(pool, query)
+    def planned(self, pool: Pool) -> Iterable[Planned[Translation]]:
+        """What :meth:`rerank` asks."""
+        return self._asked(pool)[0].values()
 
-    def _lines(self, pool: Pool, query: str) -> list[str]:
-        return sorted({self._sheets[table].described for table in pool.candidates[query]})
+    def _asked(self, pool: Pool) -> tuple[dict[str, Planned[Translation]], Counter[str]]:
+        """Every question with the lines that stand for its tables, and how many are too long."""
+        found = {query: self._planned(pool, query) for query in pool.candidates}
+        asked = {query: one for query, one in found.items() if one is not None}
+        return asked, +Counter({TOO_LONG: len(found) - len(asked)})
 
-    def _request(self, pool: Pool, query: str) -> Request | None:
+    def _planned(self, pool: Pool, query: str) -> Planned[Translation] | None:
         unknown = [table for table in pool.candidates[query] if table not in self._sheets]
         if unknown:
             raise ValueError(
                 f"query {query!r}: {self.method} has no cells of {shown(unknown)}; give it the tables of the task's "
                 "data"
             )
-        question, tables = pool.questions[query], "\n".join(self._lines(pool, query))
+        lines = sorted({self._sheets[table].described for table in pool.candidates[query]})
+        question, tables = pool.questions[query], "\n".join(lines)
         if self.asking.room(self.prompt, question=question, tables=tables) < 0:
             return None
-        return self.asking.request(self.prompt, question=question, tables=tables)
+        request = self.asking.request(self.prompt, question=question, tables=tables)
+        return Planned(request, lines, read_translation)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from evaluators.judge.reply import UnreadableReplyError
+from evaluators.whole import read_json_at
 
 # Places of a reply where an object may begin that are tried, from the end; a reply of braces alone must not take long.
 _MOST_PLACES = 200
@@ -24,7 +25,7 @@ def last_object(text: str, key: str) -> dict[str, Any]:
         if place < 0:
             break
         try:
-            found, end = decoder.raw_decode(text, place)
+            found, end = read_json_at(decoder, text, place)
         except (ValueError, RecursionError):
             found, end = None, 0
         # Of nested objects the outermost one that has the key; of several in a row the last.

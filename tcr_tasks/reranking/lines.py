@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluators.metrics.bootstrap import SiblingBootstrap
-from tcr_tasks.reranking.pool import Budget, budget_label
+from tcr_tasks.asking import MARK, is_doubtful
+from tcr_tasks.reranking.pool import UNUSABLE, Budget, budget_label
 from tcr_tasks.tasks import K_VALUES
 
-__all__ = ["Cost", "Line", "as_csv"]
+__all__ = ["KEPT_ORDER", "Cost", "Line", "as_csv"]
 
+# What the mark means.
+KEPT_ORDER = "such tables keep the first stage's order"
 _SCORES = ("recall_at_1", "gr_at_1", "ds_at_1")
 
 
@@ -48,6 +51,7 @@ class Line:
         cost: ``None`` for the first stage, whose cost is not measured.
         counts: what went wrong or was left out.
         protocol: of a listwise method.
+        n_prompts: of a language model, whether or not anything came of them.
     """
 
     method: str
@@ -59,14 +63,34 @@ class Line:
     cost: Cost | None = None
     counts: Mapping[str, int] | None = None
     protocol: str = ""
+    n_prompts: int = 0
 
     @property
     def name(self) -> str:
-        """``AAR-CE (T10)``, or what stands for the first stage alone."""
+        """``AAR-CE (T10)``, or what stands for the first stage alone; with a mark where the scores are doubtful."""
+        return f"{self._unmarked} {MARK}" if self.is_doubtful else self._unmarked
+
+    @property
+    def _unmarked(self) -> str:
         if not self.method:
             return "first stage alone"
         protocol = f", {self.protocol}" if self.protocol else ""
         return f"{self.method} ({budget_label(self.budget)}{protocol})"
+
+    @property
+    def n_unusable(self) -> int:
+        """Prompts without a reply that can be used; what they were about keeps the first stage's order."""
+        return sum((self.counts or {}).get(name, 0) for name in UNUSABLE)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether so much of the order is the first stage's that the scores must not stand without a mark."""
+        return is_doubtful(self.n_unusable, self.n_prompts)
+
+    @property
+    def told_unusable(self) -> str:
+        """What the mark says."""
+        return f"{self._unmarked}: {self.n_unusable} of {self.n_prompts} prompts without a usable reply"
 
     def at(self, metric: str, k: int) -> float | None:
         """``recall`` or ``gr`` at k; ``None`` beyond the budget, where the first stage's order is left."""
@@ -115,5 +139,8 @@ def _row(line: Line) -> dict[str, Any]:
     cost = line.cost
     for name in ("calls", "prompt_tokens", "completion_tokens", "seconds"):
         row[f"{name}_per_query"] = None if cost is None else getattr(cost, name)
+    row["prompts"] = line.n_prompts or None
+    row["prompts_without_usable_reply"] = line.n_unusable if line.n_prompts else None
+    row["mark"] = f"{MARK} {line.told_unusable}; {KEPT_ORDER}" if line.is_doubtful else ""
     row["counts"] = json.dumps(dict(sorted((line.counts or {}).items())))
     return row

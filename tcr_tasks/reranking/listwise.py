@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from evaluators.judge import Prompt, Reply, Request
 from evaluators.judge.answers import complete_text
 from evaluators.judge.reply import UnreadableReplyError
-from tcr_tasks.asking import read_replies
+from tcr_tasks.asking import Planned
 from tcr_tasks.cutting import ShownTable
 from tcr_tasks.reranking.asking import Asking, own_or_package_prompt
 from tcr_tasks.reranking.json_replies import last_object
 from tcr_tasks.reranking.pool import TOO_LONG, Context, Pool, Reranked, replies_counted, rows_counted
 
 Protocol = Literal["shuffled", "paper"]
+# The candidates, and how many ids are missing, invented or repeated.
+_Order = tuple[list[str], Counter[str]]
 MISSING, INVENTED, REPEATED = "missing ids", "invented ids", "repeated ids"
 
 
@@ -48,38 +51,39 @@ class Listwise:
         self.prompt: Prompt = own_or_package_prompt("listwise", prompts)
         self.model, self.revision = asking.model, self.prompt.version
         order: dict[str, Any] = {"protocol": protocol} | ({"seed": seed} if protocol == "shuffled" else {})
-        self.settings = {**asking.settings(self.prompt), **order}
+        self.settings = {**asking.settings_with(self.prompt), **order}
 
     def rerank(self, pool: Pool, context: Context) -> Reranked:
         """The candidates as the model lists them."""
+        asked, counts = self._asked(pool)
+        replies, usage = self.asking.ask(asked, self.method)
+        orders = {query: list(tables) for query, tables in pool.candidates.items()}
+        for query, (order, wrong) in replies.read.items():
+            orders[query] = order
+            counts += wrong
+        return Reranked(orders, counts + replies_counted(replies), usage, len(orders))
+
+    def planned(self, pool: Pool) -> Iterable[Planned[_Order]]:
+        """What :meth:`rerank` asks."""
+        return self._asked(pool)[0].values()
+
+    def _asked(self, pool: Pool) -> tuple[dict[str, Planned[_Order]], Counter[str]]:
+        """Every question with its candidates, and what was left out or cut."""
         counts: Counter[str] = Counter()
-        asked: dict[str, tuple[dict[str, str], Request]] = {}
-        for query in pool.candidates:
+        asked = {}
+        for query, candidates in pool.candidates.items():
             shown = self._shown(pool, query)
             if shown is None:
                 counts[TOO_LONG] += 1
-            else:
-                counts += rows_counted(shown)
-                ids = {f"T{number}": table.id for number, table in enumerate(shown, 1)}
-                asked[query] = ids, self._request(pool, query, shown)
-        outcomes, usage = self.asking.ask([request for _, request in asked.values()], self.method)
-        replies = read_replies(asked, outcomes, read_ranking)
-        orders = {query: list(tables) for query, tables in pool.candidates.items()}
-        for query, ranking in list(replies.read.items()):
-            try:
-                orders[query] = completed(ranking, asked[query][0], orders[query], counts)
-            except UnreadableReplyError as error:
-                replies.unreadable[query] = str(error)
-                del replies.read[query]
-        replies.warn(self.method)
-        return Reranked(orders, counts + replies_counted(replies), usage)
-
-    def planned(self, pool: Pool) -> Iterator[tuple[Request, list[str]]]:
-        """What :meth:`rerank` asks, each request with the tables in it."""
-        for query in pool.candidates:
-            shown = self._shown(pool, query)
-            if shown is not None:
-                yield self._request(pool, query, shown), [table.text for table in shown]
+                continue
+            counts += rows_counted(shown)
+            ids = {f"T{number}": table.id for number, table in enumerate(shown, 1)}
+            asked[query] = Planned(
+                self._request(pool, query, shown),
+                [table.text for table in shown],
+                partial(_read_order, ids=ids, first_stage=candidates),
+            )
+        return asked, counts
 
     def _order(self, query: str, tables: Sequence[str]) -> list[str]:
         shown = list(tables)
@@ -102,6 +106,11 @@ class Listwise:
         return self.asking.request(self.prompt, question=pool.questions[query], number=number, tables=printed)
 
 
+def _read_order(reply: Reply, ids: Mapping[str, str], first_stage: Sequence[str]) -> _Order:
+    wrong: Counter[str] = Counter()
+    return completed(read_ranking(reply), ids, first_stage, wrong), wrong
+
+
 def read_ranking(reply: Reply) -> list[str]:
     """The ids that a reply lists, as it lists them.
 
@@ -115,7 +124,7 @@ def read_ranking(reply: Reply) -> list[str]:
 
 
 def completed(
-    listed: Sequence[str], ids: dict[str, str], first_stage: Sequence[str], counts: Counter[str]
+    listed: Sequence[str], ids: Mapping[str, str], first_stage: Sequence[str], counts: Counter[str]
 ) -> list[str]:
     """The candidates in the listed order, the missing ones behind in first-stage order.
 

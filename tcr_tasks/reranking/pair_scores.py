@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,27 +31,36 @@ class PairScores:
         path: a SQLite file; ``None``: in memory only.
         model: name and revision of the model, and whatever else its scores depend on.
 
-    Raises:
-        ValueError: if the file holds scores of another model, or is no such file.
+    What is asked of it raises a ``ValueError`` if the file holds scores of another model, or is no such file.
     """
 
     def __init__(self, path: Path | None, model: str) -> None:
         self.path = path
+        self._model = model
+        self._digests: dict[str, bytes] = {}
+
+    @cached_property
+    def _file(self) -> sqlite3.Connection:
+        """The file, made when it is first needed: a run that is refused before leaves nothing behind."""
+        path, model = self.path, self._model
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._file = sqlite3.connect(path or ":memory:", isolation_level=None)
-            self._file.execute("CREATE TABLE IF NOT EXISTS model (name TEXT)")
-            self._file.execute("CREATE TABLE IF NOT EXISTS score (pair BLOB PRIMARY KEY, score REAL) WITHOUT ROWID")
-            found = self._file.execute("SELECT name FROM model").fetchone()
+            file = sqlite3.connect(path or ":memory:", isolation_level=None)
+            file.execute("CREATE TABLE IF NOT EXISTS model (name TEXT)")
+            file.execute("CREATE TABLE IF NOT EXISTS score (pair BLOB PRIMARY KEY, score REAL) WITHOUT ROWID")
+            found = file.execute("SELECT name FROM model").fetchone()
             if found is None:
-                self._file.execute("INSERT INTO model VALUES (?)", (model,))
+                file.execute("INSERT INTO model VALUES (?)", (model,))
             elif found[0] != model:
                 raise ValueError(f"{path} holds scores of {found[0]}, not of {model}; name another folder with --out")
         except sqlite3.DatabaseError as error:
             raise ValueError(f"{path} holds no scores of pairs ({error}); move it away") from error
-        self._digests: dict[str, bytes] = {}
-        self._known: dict[bytes, float] = dict(self._file.execute("SELECT pair, score FROM score"))
+        return file
+
+    @cached_property
+    def _known(self) -> dict[bytes, float]:
+        return dict(self._file.execute("SELECT pair, score FROM score"))
 
     def scores(
         self, pairs: Iterable[Pair], score: Callable[[Sequence[Pair]], Sequence[float]]
@@ -78,7 +88,7 @@ class PairScores:
             self._file.execute("BEGIN")
             self._file.executemany("INSERT OR REPLACE INTO score VALUES (?, ?)", rows)
             self._file.execute("COMMIT")
-            self._known |= dict(rows)
+            self._known.update(rows)
         return {pair: self._known[key] for pair, key in keys.items()}, len(missing)
 
     def n_unknown(self, pairs: Iterable[Pair]) -> int:

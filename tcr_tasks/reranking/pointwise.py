@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-from evaluators.judge import Prompt, Request
+from evaluators.judge import Prompt, Reply
 from evaluators.judge.answers import read_verdict
-from tcr_tasks.asking import read_replies
-from tcr_tasks.cutting import ShownTable
+from tcr_tasks.asking import Planned
 from tcr_tasks.reranking.asking import Asking, own_or_package_prompt
 from tcr_tasks.reranking.pool import TOO_LONG, Context, Pool, Reranked, first, replies_counted, rows_counted
 
@@ -32,41 +31,43 @@ class Pointwise:
         self.asking = asking
         self.prompt: Prompt = own_or_package_prompt("pointwise", prompts)
         self.model, self.revision = asking.model, self.prompt.version
-        self.settings = asking.settings(self.prompt)
+        self.settings = asking.settings_with(self.prompt)
 
     def rerank(self, pool: Pool, context: Context) -> Reranked:
         """The candidates with a yes first."""
-        counts: Counter[str] = Counter()
-        asked: dict[tuple[str, str], Request] = {}
-        for query, table, shown in self._shown(pool):
-            if shown is None:
-                counts[TOO_LONG] += 1
-            else:
-                counts += rows_counted([shown])
-                asked[query, table] = self._request(pool, query, shown)
-        outcomes, usage = self.asking.ask(list(asked.values()), self.method)
-        replies = read_replies(asked, outcomes, lambda reply: read_verdict(reply)[0])
-        replies.warn(self.method)
+        asked, counts = self._asked(pool)
+        replies, usage = self.asking.ask(asked, self.method)
         yes: dict[str, set[str]] = {query: set() for query in pool.candidates}
         for (query, table), is_yes in replies.read.items():
             if is_yes:
                 yes[query].add(table)
         orders = {query: first(tables, yes[query]) for query, tables in pool.candidates.items()}
-        return Reranked(orders, counts + replies_counted(replies), usage)
+        n_prompts = sum(map(len, pool.candidates.values()))
+        return Reranked(orders, counts + replies_counted(replies), usage, n_prompts)
 
-    def planned(self, pool: Pool) -> Iterator[tuple[Request, list[str]]]:
-        """What :meth:`rerank` asks, each request with the table in it."""
-        for query, _, shown in self._shown(pool):
-            if shown is not None:
-                yield self._request(pool, query, shown), [shown.text]
+    def planned(self, pool: Pool) -> Iterable[Planned[bool]]:
+        """What :meth:`rerank` asks."""
+        return self._asked(pool)[0].values()
 
-    def _shown(self, pool: Pool) -> Iterator[tuple[str, str, ShownTable | None]]:
-        """Every question with every candidate as the prompt shows it, ``None`` if its header alone is too long."""
+    def _asked(self, pool: Pool) -> tuple[dict[tuple[str, str], Planned[bool]], Counter[str]]:
+        """Every question with every candidate, and what was left out or cut."""
+        counts: Counter[str] = Counter()
+        asked: dict[tuple[str, str], Planned[bool]] = {}
         for query, tables in pool.candidates.items():
-            room = self.asking.room(self.prompt, question=pool.questions[query])
+            question = pool.questions[query]
+            room = self.asking.room(self.prompt, question=question)
             for table in tables:
-                found = self.asking.cutter.shown({table: pool.documents[table]}, room)
-                yield query, table, None if found is None else found[0]
+                shown = self.asking.cutter.shown({table: pool.documents[table]}, room)
+                if shown is None:
+                    counts[TOO_LONG] += 1
+                    continue
+                counts += rows_counted(shown)
+                text = shown[0].text
+                asked[query, table] = Planned(
+                    self.asking.request(self.prompt, question=question, table=text), [text], _is_yes
+                )
+        return asked, counts
 
-    def _request(self, pool: Pool, query: str, shown: ShownTable) -> Request:
-        return self.asking.request(self.prompt, question=pool.questions[query], table=shown.text)
+
+def _is_yes(reply: Reply) -> bool:
+    return read_verdict(reply)[0]

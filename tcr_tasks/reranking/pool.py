@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from evaluators.judge import Request
-from tcr_tasks.asking import Replies
+from tcr_tasks.asking import Planned, Replies
 from tcr_tasks.cutting import ShownTable
 
 # How many of the first stage's best tables are reranked; ``None``: all that it found (T∞ in the paper).
@@ -21,6 +20,8 @@ ROWS, ROWS_CUT, TABLES_CUT = "rows shown or cut", "rows cut", "tables cut"
 ANSWERED, LACKS = "tables that answered", "tables without a column"
 NONE_ANSWERS, ALL_ANSWER = "questions without an answering table", "questions that every table answers"
 NOT_WRONG = frozenset({ROWS, ANSWERED, LACKS})
+# Prompts from which nothing came: what they were about keeps the first stage's order.
+UNUSABLE = (FAILED, UNREADABLE, TOO_LONG)
 
 
 def budget_label(budget: Budget) -> str:
@@ -81,6 +82,7 @@ class Usage:
     Attributes:
         calls: forward passes of a cross-encoder or calls of a language model that the result rests on.
         made: those of them that were made now; the others' outcomes were kept from before.
+        failed: those made now that stayed without a reply.
         prompt_tokens, completion_tokens: as the server counted them, those of kept replies included; 0 for a
             cross-encoder.
         seconds: wall-clock time of those made now.
@@ -89,6 +91,7 @@ class Usage:
 
     calls: int = 0
     made: int = 0
+    failed: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
@@ -103,11 +106,13 @@ class Reranked:
         orders: query id -> its candidates, each once.
         counts: what went wrong or was left out, by name; a name that is not there stands for 0.
         usage: what it took.
+        n_prompts: of a language model, whether or not anything came of them.
     """
 
     orders: dict[str, list[str]]
     counts: Counter[str] = field(default_factory=Counter)
     usage: Usage = field(default_factory=Usage)
+    n_prompts: int = 0
 
 
 class Reranker(Protocol):
@@ -142,8 +147,8 @@ class AskingReranker(Reranker, Protocol):
 
     asking: Any
 
-    def planned(self, pool: Pool) -> Iterable[tuple[Request, Sequence[str]]]:
-        """The requests of :meth:`rerank`, each with the printed tables in it."""
+    def planned(self, pool: Pool) -> Iterable[Planned[Any]]:
+        """The requests of :meth:`rerank`."""
         ...
 
 

@@ -32,7 +32,7 @@ class _Onlooker:
 
 
 def rehearse(order: Order) -> Iterator[str]:
-    """For each method a line or two: the calls to make with an estimate of their tokens, or the pairs to score.
+    """For each method a line: the calls to make with an estimate of their tokens, or the pairs to score.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`tcr_tasks.reranking.run.rerank`.
@@ -48,8 +48,9 @@ def rehearse(order: Order) -> Iterator[str]:
 
 
 def _estimated(order: Order, stage: Any, reranker: AskingReranker) -> Estimate:
+    again = reranker.asking.again
     estimate = Estimate(reranker.asking.language_model, reranker.asking.cutter)
-    _search(order, stage, reranker, lambda pool: estimate.add(reranker.planned(pool)))
+    _search(order, stage, reranker, lambda pool: estimate.add_planned(reranker.planned(pool), again=again))
     return estimate
 
 

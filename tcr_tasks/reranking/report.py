@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 from evaluators.markdown import difference, interval, markdown_table, p_value
 from evaluators.metrics.bootstrap import RESAMPLES, SEED
+from tcr_tasks.asking import MARK
 from tcr_tasks.reranking import published
-from tcr_tasks.reranking.lines import Line
+from tcr_tasks.reranking.lines import KEPT_ORDER, Line
 from tcr_tasks.reranking.pool import ROWS, ROWS_CUT
 from tcr_tasks.tasks import K_VALUES
 
-__all__ = ["report"]
+__all__ = ["in_short", "report"]
 
 _WORDS = frozenset({"method", "model", "first stage", "type", "comparison", "what", "tokens"})
 
@@ -37,7 +38,7 @@ def report(lines: Sequence[Line], task: str, revision: str, notes: Sequence[str]
         "## By budget (shape of Table 29)",
         "Tk: the first stage's k best tables are reranked; T∞: all. `-`: beyond the budget, where the first stage's "
         "order is left.",
-        _table29(lines),
+        _marked(_table29(lines), lines),
         "Calls, tokens and seconds are means per question; tokens (prompt + completion) as the server counted them; "
         "seconds are wall-clock, by the mean time of the calls made, for AAR-Exec with the queries' own time; `-`: "
         "not measured.",
@@ -45,15 +46,15 @@ def report(lines: Sequence[Line], task: str, revision: str, notes: Sequence[str]
         _published29(),
         published.ABOUT,
         "## In short (shape of Table 4)",
-        _table4(lines),
+        in_short(lines),
         "### Published: Table 4",
         _published4(),
         "## Against chance (shape of Table 42)",
-        _table42(lines),
+        _marked(_table42(lines), lines),
         "p (bootstrap): share of resamples with DS@1 at or below chance; p (exact): probability of so many targets if "
         "one of each found group were drawn at random. Both one-sided.",
         "## Against the first stage (shape of Table 43)",
-        _table43(reranked),
+        _marked(_table43(reranked), reranked),
         "Paired bootstrap on the same questions; p: share of resamples in which the reranking is no better.",
         "## Counted beside the scores",
         _counts(reranked),
@@ -83,7 +84,16 @@ def _cost(line: Line) -> list[str]:
     return [f"{cost.calls:.4g}", tokens, "-" if cost.seconds is None else f"{cost.seconds:.2g}"]
 
 
-def _table4(lines: Sequence[Line]) -> str:
+def _marked(table: str, lines: Sequence[Line]) -> str:
+    """A table with what its marks mean directly under it."""
+    marked = [line.told_unusable for line in lines if line.is_doubtful]
+    if not marked:
+        return table
+    return f"{table}\n\n{MARK} {'; '.join(marked)}; {KEPT_ORDER}."
+
+
+def in_short(lines: Sequence[Line]) -> str:
+    """The lines in the shape of Table 4."""
     columns: list[tuple[str, Callable[[Line], float | None]]] = [
         ("R@1", lambda line: line.at("recall", 1)),
         ("R@5", lambda line: line.at("recall", 5)),
@@ -91,7 +101,7 @@ def _table4(lines: Sequence[Line]) -> str:
         ("DS@1", lambda line: float(line.scores["ds_at_1"])),
     ]
     rows = [[line.name, line.model, *(_told(of(line)) for _, of in columns)] for line in lines]
-    return markdown_table(["method", "model", *(name for name, _ in columns)], rows, _WORDS)
+    return _marked(markdown_table(["method", "model", *(name for name, _ in columns)], rows, _WORDS), lines)
 
 
 def _published29() -> str:

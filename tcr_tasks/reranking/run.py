@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import logging
 from collections.abc import Sequence
@@ -13,17 +12,20 @@ from typing import Any, NamedTuple
 
 from evaluators.drawing import draw
 from evaluators.files import only_run, write_text
+from evaluators.judge import Outcome
+from evaluators.markdown import quoted
 from evaluators.plugin.doubt import length_figures
 from evaluators.plugin.results import PREDICTIONS
 from evaluators.plugin.running import evaluate, prediction_folder_of
+from tcr_tasks.asking import remedy
 from tcr_tasks.compare import QueryTable, compare, read_tables
 from tcr_tasks.conduct import quiet_bars, terminated_as_interrupted
-from tcr_tasks.loaded import data_of, require_same_data
+from tcr_tasks.loaded import data_of, require_same_results
 from tcr_tasks.reranking.first_stage import SavedRun, first_stage
-from tcr_tasks.reranking.lines import Cost, Line, as_csv
+from tcr_tasks.reranking.lines import KEPT_ORDER, Cost, Line, as_csv
 from tcr_tasks.reranking.model import AnswerabilityReranker
-from tcr_tasks.reranking.pool import FAILED, AskingReranker, Budget, Reranked, Reranker, Usage
-from tcr_tasks.reranking.report import report
+from tcr_tasks.reranking.pool import FAILED, UNREADABLE, AskingReranker, Budget, Reranked, Reranker, Usage
+from tcr_tasks.reranking.report import in_short, report
 from tcr_tasks.reranking.scaling import scaling_figures
 from tcr_tasks.tasks import TCRTask
 
@@ -31,6 +33,7 @@ __all__ = ["Order", "opened_stage", "rerank"]
 
 logger = logging.getLogger(__name__)
 
+COMMAND = "tcr rerank"
 FIGURES, REPORT, RESULTS, COSTS, PREDICTED = "figures", "report.md", "results.csv", "costs.json", "predictions"
 
 
@@ -62,10 +65,19 @@ class Order:
 
 
 class Written(NamedTuple):
-    """What a run wrote, the report first, and how many different calls of it stayed without a reply."""
+    """What a run wrote, and what is to be told of it.
+
+    Attributes:
+        paths: the report first.
+        table: its lines in short.
+        n_failed: different calls that stayed without a reply.
+        warnings: what makes its scores doubtful, a sentence each.
+    """
 
     paths: list[Path]
+    table: str
     n_failed: int
+    warnings: list[str]
 
 
 def rerank(order: Order) -> Written:
@@ -76,13 +88,13 @@ def rerank(order: Order) -> Written:
 
     Raises:
         FileNotFoundError, ValueError: if the first stage does not fit the task, or the folder cannot be used.
-        EndpointError: if no call to a language model can succeed.
+        EndpointError: if no call to a language model can succeed, or none is answered.
         BlockingIOError: if another run uses the folder.
     """
     with only_run(order.out), quiet_bars(), terminated_as_interrupted(), ExitStack() as runs:
-        _require_same_data(order)
+        require_same_results(order.out / RESULTS, results_about(order.task))
         asking = {id(r.asking): r.asking for r in order.rerankers if isinstance(r, AskingReranker)}
-        failed = [runs.enter_context(one.one_run()) for one in asking.values()]
+        askers = [runs.enter_context(one.one_run()) for one in asking.values()]
         stage, alone, table = _first_stage(order)
         name = str(stage.mteb_model_meta.name)
         lines = [Line("", "", name, None, alone)]
@@ -103,10 +115,23 @@ def rerank(order: Order) -> Written:
                         costs.of(reranker, budget, found),
                         dict(found.counts),
                         str(reranker.settings.get("protocol", "")),
+                        found.n_prompts,
                     )
                 )
-        n_failed = sum(map(len, failed))
-        return Written(_write(order, lines, n_failed), n_failed)
+        failed = [outcome for asker in askers for outcome in asker.failed.values()]
+        paths = _write(order, lines, failed)
+        return Written(paths, in_short(lines), len(failed), [_warning(line) for line in lines if line.is_doubtful])
+
+
+def _warning(line: Line) -> str:
+    counts = line.counts or {}
+    parts = [line.told_unusable, KEPT_ORDER, remedy(counts.get(FAILED, 0), counts.get(UNREADABLE, 0))]
+    return "; ".join(filter(None, parts))
+
+
+def results_about(task: TCRTask) -> dict[str, str]:
+    """What the folder's results are, and on which data."""
+    return {"command": COMMAND, **data_of(task)}
 
 
 def _first_stage(order: Order) -> tuple[Any, dict[str, Any], QueryTable]:
@@ -167,7 +192,7 @@ class _Costs:
         label = kind if reranker.derives else f"{kind} {budget}"
         usage: Usage = found.usage
         kept = self._kept.setdefault(label, {"calls": 0, "seconds": 0})
-        if usage.made and not found.counts[FAILED]:  # the waits of failed calls are not what a reply takes
+        if usage.made and not usage.failed:  # the waits of failed calls are not what a reply takes
             kept["calls"] += usage.made
             kept["seconds"] += usage.seconds
             write_text(self._path, json.dumps(self._kept, indent=1))
@@ -182,32 +207,25 @@ class _Costs:
         )
 
 
-def _write(order: Order, lines: Sequence[Line], n_failed: int) -> list[Path]:
+def _write(order: Order, lines: Sequence[Line], failed: Sequence[Outcome]) -> list[Path]:
     task = order.task
     assert task.data is not None
     figures = scaling_figures(lines, task.metadata.name)
     drawn = draw(figures, order.out / FIGURES) if figures else []
     shown = [path.relative_to(order.out).as_posix() for path in drawn]
     notes = [*task.data.notes, *_cut_off(order)]
-    if n_failed:
+    if failed:
         notes.insert(
             0,
-            f"{n_failed} calls stayed without a reply, and what they were about ranks in first-stage order: these are "
-            "not yet the language model's scores. Run it again; only what is missing is asked.",
+            f"{len(failed)} calls stayed without a reply, and what they were about ranks in first-stage order: these "
+            "are not yet the language model's scores. Run it again; only what is missing is asked. The first one: "
+            f"{quoted(str(failed[0].failure))}",
         )
     text = report(lines, task.metadata.name, str(task.metadata.revision), notes, shown)
-    contents = {REPORT: text, RESULTS: as_csv(lines, data_of(task))}
+    contents = {REPORT: text, RESULTS: as_csv(lines, results_about(task))}
     for name, content in contents.items():
         write_text(order.out / name, content)
     return [*(order.out / name for name in contents), *drawn]
-
-
-def _require_same_data(order: Order) -> None:
-    """Refuse a folder with results on other data, which these would replace."""
-    path = order.out / RESULTS
-    if path.is_file():
-        with path.open(encoding="utf-8", newline="") as handle:
-            require_same_data(order.task, path, next(csv.DictReader(handle), {}))
 
 
 def _cut_off(order: Order) -> list[str]:

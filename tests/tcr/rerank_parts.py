@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import csv
 import json
 import random
 import re
@@ -18,6 +20,7 @@ from mteb.models import ModelMeta
 from evaluators.judge import Endpoint, LanguageModel, Sampling, Store
 from tcr_tasks.builder.kinds import name_words
 from tcr_tasks.reranking.asking import Asking
+from tcr_tasks.reranking.command import add_rerank_command
 from tcr_tasks.reranking.pool import Context, Pool
 from tcr_tasks.sample_sources import SOURCES
 from tcr_tasks.tasks import SAMPLE, TCRTask
@@ -45,6 +48,30 @@ def pool(candidates: Mapping[str, Sequence[str]], documents: Mapping[str, str] |
     tables = {table for listed in candidates.values() for table in listed}
     texts = documents or {table: f"{table}:\na,b\n1,{table}\n" for table in tables}
     return Pool({query: f"question {query}" for query in candidates}, candidates, texts)
+
+
+def command(*arguments: str | Path) -> int:
+    """`mteb-beyond tcr rerank`, and its exit code."""
+    parser = argparse.ArgumentParser()
+    add_rerank_command(parser.add_subparsers())
+    parsed = parser.parse_args(["rerank", *map(str, arguments)])
+    return int(parsed.func(parsed))
+
+
+def says(messages: Messages) -> str:
+    """What each prompt asks for, however wrong."""
+    asked = str(messages[-1]["content"])
+    if "Answer: yes or no" in asked:
+        return f"Answer: {'yes' if len(asked) % 2 else 'no'}"
+    if '"ranking"' in asked:
+        return listed(["T3", "T1"])
+    return json.dumps({"columns": {"a": {"kind": "text", "headers": ["site", "Site"]}}, "sql": "SELECT a FROM t"})
+
+
+def rows_of(out: Path) -> list[dict[str, str]]:
+    """What the command wrote into results.csv."""
+    with (out / "results.csv").open(encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
 
 
 def template_sample(folder: Path) -> Path:

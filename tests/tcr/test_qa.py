@@ -134,10 +134,14 @@ def test_nothing_is_asked_twice(
     assert {path.name: path.read_bytes() for path in done.out.glob("r*")} == before
 
 
-def test_other_data_do_not_replace_the_answers(done: Done, small: Path) -> None:
+def test_another_reader_or_other_data_do_not_replace_the_answers(done: Done, small: Path) -> None:
     before = {path.name: path.read_bytes() for path in done.out.iterdir() if path.is_file()}
-    with LanguageModelServer() as server, pytest.raises(ValueError, match="holds results on TCRSample at revision"):
-        command("--data", small, "--llm", "m", "--llm-base-url", server.url, "--out", done.out)
+    held = r"holds other results, .*\(command tcr qa, task TCRSample, data revision \S+, reader rule, prompt version"
+    with LanguageModelServer() as server:
+        for other in (("--data", small, "--llm", "rule"), ("--llm", "another")):
+            with pytest.raises(ValueError, match=held):
+                command(*other, "--llm-base-url", server.url, "--out", done.out)
+        assert server.counts.as_dict()["requests"] == 0
     assert {path.name: path.read_bytes() for path in done.out.iterdir() if path.is_file()} == before
 
 
@@ -150,7 +154,7 @@ def test_a_dry_run_counts_and_asks_nothing(
     different = {(r["query-id"], *r["tables"]) for r in done.rows()}
     assert f"2 retriever(s), 30 questions: {len(different)} different requests, 0 already stored" in told
     assert f"at most {100 * len(different)} completion tokens; cost " in told
-    assert re.search(r"tables in the calls to make: \d+ tokens \(.*cl100k_base\), cost \d", told)
+    assert re.search(r"about \d+ prompt tokens \(\d+ of them in tables, counted by .*cl100k_base; the rest: four", told)
 
 
 # --- replies that are none -------------------------------------------------------------------------------------------
@@ -163,7 +167,7 @@ class Scripted:
         self.answerer, self.failing, self.mumbling = answerer, failing, mumbling
         self.asked: list[Any] = []
 
-    def ask(self, requests: Sequence[Any], *, label: str) -> list[Any]:
+    def ask(self, requests: Sequence[Any], *, label: str, again: frozenset[str]) -> list[Any]:
         self.asked += requests
         return [self.outcome(request) for request in requests]
 
@@ -171,12 +175,14 @@ class Scripted:
         text = request.messages[-1]["content"]
         failed = any(question in text for question in self.failing)
         said = "I do not know." if any(q in text for q in self.mumbling) else self.answerer(request.messages)
-        return Told(None if failed else Reply(said, "stop", 10, 5), "refused by a filter" if failed else None)
+        return Told(request, None if failed else Reply(said, "stop", 10, 5), "a filter" if failed else None)
 
 
 class Told:
-    def __init__(self, reply: Reply | None, failure: str | None) -> None:
-        self.reply, self.failure = reply, failure
+    cached = unreachable = False
+
+    def __init__(self, request: Any, reply: Reply | None, failure: str | None) -> None:
+        self.request, self.reply, self.failure = request, reply, failure
 
 
 def test_an_unreadable_answer_is_wrong_and_a_failed_call_withholds_the_number(done: Done, task: TCRTask) -> None:
@@ -197,7 +203,7 @@ def test_an_unreadable_answer_is_wrong_and_a_failed_call_withholds_the_number(do
     efficiency = cells["top_3", "EM"].efficiency
     assert efficiency is not None and efficiency.value is not None
     (row,) = [r for r in results.rows if (r["setting"], r["query-id"]) == (ORACLE, "sa-01")]
-    assert (row["status"], row["f1"], row["reason"]) == ("failed", None, "refused by a filter")
+    assert (row["status"], row["f1"], row["reason"]) == ("failed", None, "a filter")
     (row,) = [r for r in results.rows if (r["setting"], r["query-id"]) == (ORACLE, "em-01")]
     assert (row["status"], row["f1"], row["reply"]) == ("unreadable", 0.0, "I do not know.")
 

@@ -56,14 +56,14 @@ def test_scores_are_kept_in_a_file_of_one_model(tmp_path: Path) -> None:
     found, made = PairScores(path, "m").scores(pairs, lambda some: [0.0] * len(some))
     assert made == 7 and [found[pair] for pair in pairs] == [5.0] * 5 + [0.0] * 7
     with pytest.raises(ValueError, match="holds scores of m, not of other"):
-        PairScores(path, "other")
+        PairScores(path, "other").n_unknown(pairs)
     with pytest.raises(ValueError, match="2 scores for 1 pairs"):
         PairScores(path, "m").scores([Pair("new", "t")], lambda some: [1.0, 2.0])
     with pytest.raises(ValueError, match="not finite for a table and the question 'new'"):
         PairScores(path, "m").scores([Pair("new", "t")], lambda some: [float("nan")])
     (tmp_path / "other.sqlite").write_text("no database, but long enough to look like one" * 20)
     with pytest.raises(ValueError, match="holds no scores"):
-        PairScores(tmp_path / "other.sqlite", "m")
+        PairScores(tmp_path / "other.sqlite", "m").n_unknown(pairs)
 
 
 def test_a_killed_scoring_goes_on(tmp_path: Path) -> None:

@@ -2,47 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
-import csv
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rerank_parts import listed, save_predictions, shuffled_run
+from rerank_parts import command, rows_of, save_predictions, says, shuffled_run
 
 from evaluators.drawing import draw
 from tcr_tasks.compare import compare, read_tables
 from tcr_tasks.reranking import pair_scores, published
-from tcr_tasks.reranking.command import add_rerank_command
 from tcr_tasks.reranking.cross_encoder import CrossEncoding
 from tcr_tasks.tasks import TCRTask
 
-from language_model_replies import Messages  # isort: skip
 from language_model_server import LanguageModelServer  # isort: skip
-
-
-def command(*arguments: str | Path) -> int:
-    parser = argparse.ArgumentParser()
-    add_rerank_command(parser.add_subparsers())
-    parsed = parser.parse_args(["rerank", *map(str, arguments)])
-    return int(parsed.func(parsed))
-
-
-def says(messages: Messages) -> str:
-    """What each prompt asks for, however wrong."""
-    asked = str(messages[-1]["content"])
-    if "Answer: yes or no" in asked:
-        return f"Answer: {'yes' if len(asked) % 2 else 'no'}"
-    if '"ranking"' in asked:
-        return listed(["T3", "T1"])
-    return json.dumps({"columns": {"a": {"kind": "text", "headers": ["site", "Site"]}}, "sql": "SELECT a FROM t"})
-
-
-def rows_of(out: Path) -> list[dict[str, str]]:
-    with (out / "results.csv").open(encoding="utf-8", newline="") as handle:
-        return list(csv.DictReader(handle))
 
 
 def test_the_command(
@@ -62,7 +37,10 @@ def test_the_command(
     arguments = ["--first-stage", saved, "--data", small, "--out", out, "--ce", tiny_models["CrossEncoder"]]
     arguments += ["--llm", "org/m", "--llm-base-url", server.url, "--budgets", "3", "all", "3"]
     assert command(*arguments, "--methods", "exec", "ce", "lw") == 0
-    text = capsys.readouterr().out
+    printed = capsys.readouterr().out
+    # One's own rows, with nothing published between them and the prompt.
+    assert len(printed.splitlines()) < 20 and "| AAR-CE (T3) " in printed and "Qwen3" not in printed
+    text = (out / "report.md").read_text(encoding="utf-8")
     rows = rows_of(out)
     methods = ["first stage"] + [m for m in ("AAR-CE", "AAR-Exec", "AAR-LLM-LW") for _ in range(2)]
     assert [row["method"] for row in rows] == methods
@@ -156,7 +134,7 @@ def test_failed_calls_are_told_by_exit_code_and_report(
     # Other data do not replace them.
     kept = (tmp_path / "out" / "results.csv").read_bytes()
     other = [x for x in arguments if x not in ("--data", small)]
-    with pytest.raises(ValueError, match="holds results on TCRBenchMixed at revision"):
+    with pytest.raises(ValueError, match=r"holds other results, .*\(command tcr rerank, task TCRBenchMixed, data rev"):
         command(*other)
     assert (tmp_path / "out" / "results.csv").read_bytes() == kept
 
@@ -189,7 +167,12 @@ def test_a_failed_call_is_made_once_a_run(
     assert len(asked) == 12 and set(asked.values()) == {1}
     first = rows_of(tmp_path / "out")[1:]
     assert [json.loads(row["counts"])["failed calls"] for row in first] == [1, 1, 1]
-    assert "Note: 1 calls stayed without a reply" in (tmp_path / "out" / "report.md").read_text()
+    told = (tmp_path / "out" / "report.md").read_text()
+    assert "Note: 1 calls stayed without a reply" in told
+    assert "The first one: `HTTP 400: The context length is exceeded.`" in told
+    # The budget with the failed call has 6; the calls of the two behind it, 3 each, all had a reply.
+    (costs,) = json.loads((tmp_path / "out" / "costs.json").read_text()).values()
+    assert costs["calls"] == 6 and costs["seconds"] > 0
     asked.clear()
     assert command(*arguments) == 1
     assert asked == dict.fromkeys(failing, 1)
@@ -211,11 +194,23 @@ def test_a_failed_call_is_made_once_a_run(
         (("--llm", "m", "--context-tokens", "512"), "--context-tokens 512 leaves no room beside a reply of"),
         (("--llm", "m", "--prompts", "nowhere"), "holds none of pointwise.txt, listwise.txt, exec.txt"),
         (("--ce", "x", "-t", "TCRDiagnosticMain"), "there is no TCR task 'TCRDiagnosticMain'"),
+        (("--llm", "m", "--methods", "pw", "--protocol", "paper"), "--protocol concerns --methods lw only"),
+        (("--llm", "m", "--methods", "exec", "--seed", "0"), "--seed concerns --methods lw only"),
+        (("--llm", "m", "--protocol", "paper", "--seed", "1"), "--seed concerns --protocol shuffled only"),
+        (("--llm", "m", "--methods", "pw", "--ce", "x"), "--ce concerns --methods ce only"),
+        (("--ce", "x", "--llm", "m", "--methods", "ce"), "--llm concerns the methods pw, lw and exec only"),
+        (("--ce", "x", "--ask-again"), "--ask-again concerns the methods pw, lw and exec only"),
+        (("--ce", "x", "--context-tokens", "9"), "--context-tokens concerns the methods pw, lw and exec only"),
+        (
+            ("--llm", "m", "--batch-size", "8"),
+            "--batch-size concerns a cross-encoder, or a model as --first-stage, only",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(tmp_path: Path, wrong: tuple[str, ...], message: str) -> None:
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         command("--first-stage", tmp_path, "--out", tmp_path / "out", *wrong)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_run_needs_a_folder(tmp_path: Path) -> None:
@@ -247,14 +242,14 @@ def test_a_dry_run_tells_what_a_run_would_ask(
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "AAR-CE (T1, T2), 3 questions: 6 pairs to score"
     # Yes or no of each pair; listings and queries of each question with its one and with its two candidates.
-    for at, method in ((1, "PW"), (3, "LW")):
+    for at, method in ((1, "PW"), (2, "LW")):
         start = f"AAR-LLM-{method} (T1, T2), 3 questions: 6 different requests, 0 already stored, 6 calls to make"
         assert told[at].startswith(start) and "at most 600 completion tokens; cost" in told[at]
-        assert told[at + 1].startswith("tables in the calls to make: ") and ", cost " in told[at + 1]
-    assert told[5].startswith("AAR-Exec (T1, T2), 3 questions: 6 different requests, 0 already stored")
-    pointwise, listwise = (int(told[at].split(": ")[1].split()[0]) for at in (2, 4))
+    assert told[3].startswith("AAR-Exec (T1, T2), 3 questions: 6 different requests, 0 already stored")
+    assert len(told) == 4
+    (pointwise, in_pairs), (listwise, in_lists) = (tokens_of(told[at]) for at in (1, 2))
     # A listing of one shows the best table again, so that it has half as many more.
-    assert pointwise < listwise
+    assert in_pairs < in_lists < listwise and in_pairs < pointwise
     assert server.counts.as_dict()["requests"] == before and not (tmp_path / "out").exists()
     out = tmp_path / "out"
     # A run with one of the budgets answers all pairs, and the listings and queries of that budget.
@@ -264,8 +259,15 @@ def test_a_dry_run_tells_what_a_run_would_ask(
     assert command(*arguments, *budgets, "--out", out, "--dry-run") == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0].endswith(": 0 pairs to score") and "6 already stored, 0 calls" in told[1]
-    assert all("3 already stored, 3 calls" in told[at] for at in (3, 5))
-    assert told[2].startswith("tables in the calls to make: 0 tokens")
+    assert all("3 already stored, 3 calls" in told[at] for at in (2, 3))
+    assert tokens_of(told[1]) == (0, 0)
+
+
+def tokens_of(told: str) -> tuple[int, int]:
+    """An estimate's prompt tokens, and those of them in tables."""
+    found = re.search(r"; about (\d+) prompt tokens \((\d+) of them in tables, counted by ", told)
+    assert found is not None
+    return int(found[1]), int(found[2])
 
 
 # --- published values --------------------------------------------------------------------------------------------

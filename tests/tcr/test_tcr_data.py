@@ -504,6 +504,7 @@ def test_every_unreadable_table_is_listed(tmp_path: Path) -> None:
         ("TCR_Questions.json", '["a"]', "expected a JSON list of objects"),
         ("TCR_Questions.json", "null", "expected a JSON list of objects"),
         ("TCR_Tables.json", "[1]", "expected a JSON list of objects"),
+        ("TCR_Questions.json", '[{"a": "b"}, {"a": ["\\ud83d"]}]', "entry 2 holds half a character"),
         ("TCR_Tables.json", "[{]", "cannot be read as JSON"),
         ("TCR_Tables.json", None, "cannot be read as JSON"),
         ("TCR_Questions.json", None, "expected data/TCR_Questions.json"),
@@ -709,6 +710,10 @@ OWN_FAULTS: dict[str, tuple[OwnChange, list[str]]] = {
     "answer that is no list": (
         lambda rows: fill(rows["groups"], "answer", "[1]", "10"),
         ["question 'q2': its answer must be a list in JSON, got '10'"],
+    ),
+    "half a character in an answer": (
+        lambda rows: fill(rows["groups"], "answer", "[1]", '["\\ud83d"]'),
+        ["question 'q2': its answer holds half a character"],
     ),
     "notes that are no JSON": (
         lambda rows: fill(rows["tables"], "prompt_notes", None, "x 10"),
