@@ -85,8 +85,22 @@ def require_same_results(path: Path, about: Mapping[str, str]) -> None:
         return
     with path.open(encoding="utf-8", newline="") as handle:
         before = next(csv.DictReader(handle), {})
+    require_same(path, before, about)
+
+
+def require_same(path: Path, before: Mapping[str, str], about: Mapping[str, str]) -> None:
+    """Refuse results that a file holds if they are about something else.
+
+    Args:
+        path: the file, to be named.
+        before: what its results are about.
+        about: what the new ones are about.
+
+    Raises:
+        ValueError: naming what the file holds, if any of ``about`` differs.
+    """
     if any(before.get(name) != value for name, value in about.items()):
-        held = {"command": "unknown"} | {name: before[name] for name in about if before.get(name)}
+        held = {name: before.get(name) or "unknown" for name in about}
         told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in held.items())
         raise ValueError(
             f"{path} holds other results, which would be replaced ({told}); name another folder with --out"

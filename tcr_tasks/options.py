@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
+    "MODEL_HELP",
     "PREDICTIONS_HELP",
     "REPLACED_HELP",
     "add_ask_again_option",
@@ -16,9 +17,12 @@ __all__ = [
     "add_task_options",
     "needed_out",
     "refuse_unused",
+    "require_folder",
     "warn_last",
 ]
 
+# What :func:`evaluators.plugin.models.resolve_model` takes.
+MODEL_HELP = "a directory, a name that mteb knows (BM25's is mteb/baseline-bm25s) or a hub name"
 REPLACED_HELP = "Report and results are those of the last call; replies and scores that were paid for are kept."
 
 # What a path of saved predictions stands for, see :func:`evaluators.plugin.predictions.prediction_files`.
@@ -82,9 +86,20 @@ def needed_out(args: argparse.Namespace) -> None:
 
     Raises:
         ValueError: if there is none, and something is to be written.
-        NotADirectoryError: if it is a file.
+        NotADirectoryError: as :func:`require_folder`.
     """
     if args.out is None and not args.dry_run:
         raise ValueError("name the folder for report and results with --out")
-    if args.out is not None and args.out.exists() and not args.out.is_dir():
-        raise NotADirectoryError(f"--out {args.out} is a file; name a folder")
+    if args.out is not None:
+        require_folder(args.out)
+
+
+def require_folder(out: Path) -> None:
+    """Check that a folder can be made at a place, before anything is computed for it.
+
+    Raises:
+        NotADirectoryError: if it, or what should be a folder above it, is a file.
+    """
+    for place in (out, *out.parents):
+        if place.exists() and not place.is_dir():
+            raise NotADirectoryError(f"results cannot be put into {out}: {place} is a file; name a folder with --out")

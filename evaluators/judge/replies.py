@@ -33,15 +33,13 @@ class Replies(Generic[_Key, _T]):
     unreadable: dict[_Key, str]
 
     def warn(self, label: str) -> None:
-        """Log how many replies cannot be used, and what is wrong with the first one."""
-        problems = self.failed | self.unreadable
-        if problems:
-            key, why = next(iter(problems.items()))
-            place = ", ".join(map(repr, key)) if isinstance(key, tuple) else repr(key)
-            n = len(problems) + len(self.read)
-            logger.warning(
-                "%s: %d of %d replies cannot be used; the first one, %s: %s", label, len(problems), n, place, why
-            )
+        """Log how many calls failed and how many replies cannot be used, and what is wrong with the first of each."""
+        n = len(self.failed) + len(self.unreadable) + len(self.read)
+        for problems, told in ((self.failed, "calls failed"), (self.unreadable, "replies cannot be used")):
+            if problems:
+                key, why = next(iter(problems.items()))
+                place = ", ".join(map(repr, key)) if isinstance(key, tuple) else repr(key)
+                logger.warning("%s: %d of %d %s; the first one, %s: %s", label, len(problems), n, told, place, why)
 
     def add(self, key: _Key, outcome: Outcome, read: Callable[[Reply], _T]) -> None:
         """Read one more."""

@@ -13,6 +13,9 @@ from evaluators.plugin.mteb_internals import document_texts, is_cross_encoder, q
 
 # Counting tokens of every document of a large corpus would cost more than it tells.
 SAMPLED_TEXTS = 2000
+# The figure of wrappers that ask a language model: different calls that stayed without a reply. While it is not 0 the
+# scores are not yet the language model's.
+FAILED_CALLS = "n_failed_calls"
 
 
 class _Reader(NamedTuple):

@@ -42,6 +42,8 @@ def joined(
         count = {2: "two", 3: "three"}.get(len(models), len(models))
         raise ValueError(f"weights must be {count} finite numbers of at least 0, one of them above it, got {weights!r}")
     parts = [given_model(model) for model in models]
-    made = HybridSearch(parts, weights=list(weights), fusion_strategy=fusion, rrf_k=rank_constant)
+    # The record would tell -0.0 from 0.
+    unsigned = [weight + 0.0 for weight in weights]
+    made = HybridSearch(parts, weights=unsigned, fusion_strategy=fusion, rrf_k=rank_constant)
     found: HybridSearch = identified(recorded(made, made.mteb_model_meta, experiment or {}))
     return found

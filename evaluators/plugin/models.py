@@ -143,9 +143,10 @@ def resolve_model(name: str, revision: str | None = None) -> ModelMeta:
     try:
         return mteb.get_model_meta(name, revision, fetch_from_hf=True)
     except Exception as error:
+        hint = f"; mteb's BM25 is named {BM25}" if "bm25" in name.lower() else ""
         raise ValueError(
             f"the model {name!r} cannot be used ({type(error).__name__}: {error}); a name that mteb does not know is "
-            "looked up on the hub: check name and connection, or name a directory with the model"
+            f"looked up on the hub: check name and connection, or name a directory with the model{hint}"
         ) from error
 
 

@@ -14,6 +14,7 @@ from mteb.cache import ResultCache
 from mteb.models import ModelMeta
 from mteb.results import ModelResult, TaskResult
 
+from evaluators.plugin.doubt import FAILED_CALLS
 from evaluators.plugin.judged import JUDGE_KEY, JudgedTask, judge_reason
 from evaluators.plugin.models import identified, with_variant
 from evaluators.plugin.mteb_internals import with_precision, wrapped_model
@@ -31,7 +32,7 @@ class StaleResultError(RuntimeError):
 
 
 def stale_reason(task: BeyondTask, result: TaskResult) -> str | None:
-    """Why a cached result is not what the task would compute now; ``None`` if it still holds.
+    """Why a cached result is not what the task would compute now, or not whole; ``None`` if it still holds.
 
     mteb answers from a cached file whatever dataset revision, metric or task option it came from.
     """
@@ -50,6 +51,8 @@ def stale_reason(task: BeyondTask, result: TaskResult) -> str | None:
                 return f"its options were {record.get('options')} and are now {now['options']}"
             if task.metadata.main_score not in scores:
                 return f"it lacks the main score {task.metadata.main_score!r}"
+            if scores.get(FAILED_CALLS):
+                return f"{scores[FAILED_CALLS]:.0f} calls to a language model had failed"
             if isinstance(task, JudgedTask) and (reason := judge_reason(task, scores, record)):
                 return reason
     return None

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcr_tasks.options import require_folder
+
 if TYPE_CHECKING:
     from evaluators.judge import PromptedAsking
     from tcr_tasks.builder.plans import Options, Plans
@@ -145,6 +147,7 @@ def _build(args: argparse.Namespace) -> int:
     from tcr_tasks.builder.plans import make_plans
     from tcr_tasks.builder.tokens import default_counter
 
+    require_folder(args.out.expanduser())
     options, asking = _options(args), _asking(args)
     if args.dry_run:
         _tell_plans(make_plans(args.sources, options), asking)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tcr_tasks.diagnostics.catalogue import FAMILIES
+from tcr_tasks.options import MODEL_HELP
 
 
 def add_diagnose_command(steps: Any) -> None:
@@ -17,7 +18,7 @@ def add_diagnose_command(steps: Any) -> None:
         description="Run the diagnostics of TCR-Bench for one model. What a folder holds already is not run again, so "
         "an interrupted run goes on where it was, and several models can share a folder and its report.",
     )
-    command.add_argument("-m", "--model", required=True, metavar="MODEL", help="a name that mteb knows, or a directory")
+    command.add_argument("-m", "--model", required=True, metavar="MODEL", help=MODEL_HELP)
     command.add_argument(
         "--data", type=Path, metavar="DIR", help="a TCR dataset, in this project's layout or the authors' (the sample)"
     )

@@ -27,6 +27,7 @@ from tcr_tasks.diagnostics.reading import read_base
 from tcr_tasks.diagnostics.report import report
 from tcr_tasks.diagnostics.results import Finding, Origin, Store, safe_name, tidy_rows, write_rows
 from tcr_tasks.diagnostics.running import VERSION, comparisons, pending, run
+from tcr_tasks.options import require_folder
 from tcr_tasks.tasks import SAMPLE
 
 logger = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ def diagnose(order: Order) -> list[Path]:
         NotFiniteError: after everything is written, if the model failed in some diagnostics.
         BlockingIOError: if another run uses the folder.
     """
-    _require_folder(order.out)
+    require_folder(order.out)
     base = read_base(order.data)
     store = Store(order.out / FINDINGS)
     _require_same_data(store, base.name, order)
@@ -93,12 +94,6 @@ def diagnose(order: Order) -> list[Path]:
             f"{order.out / REPORT}"
         )
     return written
-
-
-def _require_folder(out: Path) -> None:
-    for place in (out, *out.parents):
-        if place.exists() and not place.is_dir():
-            raise NotADirectoryError(f"results cannot be put into {out}: {place} is a file; name a folder with --out")
 
 
 def _require_same_data(store: Store, name: str, order: Order) -> None:

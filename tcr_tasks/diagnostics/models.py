@@ -104,6 +104,8 @@ class OnceEncoder(CachedEmbeddingWrapper):
         for place, text in enumerate(texts):
             first.setdefault(text, place)
         once = inputs.dataset.select(list(first.values()))
+        # They are in the text by now, and mteb's cache, which prepares rows once more, would put them there again.
+        once = once.remove_columns([name for name in ("title", "instruction") if name in once.column_names])
         loader = DataLoader(once, batch_size=inputs.batch_size, collate_fn=inputs.collate_fn)
         vectors = np.asarray(super().encode(loader, **kwargs))
         bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))

@@ -9,6 +9,7 @@ from typing import Any
 
 from evaluators.judge.options import add_dry_run_option, add_model_options
 from tcr_tasks.options import (
+    MODEL_HELP,
     PREDICTIONS_HELP,
     REPLACED_HELP,
     add_ask_again_option,
@@ -41,7 +42,7 @@ def add_rerank_command(steps: Any) -> None:
         required=True,
         metavar="PREDICTIONS_OR_MODEL",
         help=f"saved predictions (what `tcr qa` takes as --predictions), {PREDICTIONS_HELP}; several runs are refused. "
-        "Or a model, which searches first: a directory or a name that mteb knows",
+        f"Or a model, which searches first: {MODEL_HELP}",
     )
     command.add_argument("--ce", metavar="MODEL", help="cross-encoder: a directory or a name that mteb knows")
     command.add_argument(

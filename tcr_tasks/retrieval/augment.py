@@ -12,13 +12,14 @@ from mteb.models import EncoderProtocol
 from mteb.types import PromptType
 
 from evaluators.judge import Prompt, PromptedAsking, Reply, Request, package_prompts
+from evaluators.plugin.doubt import FAILED_CALLS
 from evaluators.plugin.given import given_model
 from evaluators.plugin.models import recorded
 from evaluators.plugin.searching import is_searcher, searcher
 from tcr_tasks.asking import read_replies
 from tcr_tasks.builder.tokens import default_counter
 from tcr_tasks.cutting import Cutter
-from tcr_tasks.retrieval.replies import read_description, read_table
+from tcr_tasks.retrieval.replies import UNREADABLE_REPLIES, read_description, read_table
 from tcr_tasks.tasks import INSTRUCTION
 
 __all__ = ["CRAFT", "META", "QUERY_TO_TABLE", "MetaInfo", "QueryToTable", "meta_info", "query_to_table", "read_prompts"]
@@ -28,6 +29,7 @@ META, CRAFT, QUERY_TO_TABLE = "meta", "craft", "q2t"
 FIELDS: Mapping[str, tuple[str, ...]] = {META: ("table",), CRAFT: ("table",), QUERY_TO_TABLE: ("question",)}
 # What each description must say, each on a line of its own.
 PARTS: Mapping[str, tuple[str, ...]] = {META: ("Theme", "Columns", "Values"), CRAFT: ("Title", "Description")}
+_COUNTS = (FAILED_CALLS, UNREADABLE_REPLIES)
 FOLDER = Path(__file__).parent / "prompts"
 # Tokens. The paper's tables have 7,000 to 8,000; an estimated count may be a fifth too high.
 _LONGEST_TABLE = 10_000
@@ -65,7 +67,9 @@ class _Augmented:
     """What both ways of asking share: a search model inside, and counts of what the language model did not give.
 
     Attributes:
-        doubt_figures: after a run, what makes a score doubtful; those of the model inside among them.
+        doubt_figures: after a run, what makes a score doubtful: ``n_failed_calls`` (different ones), for which
+            :func:`evaluators.plugin.evaluate` asks again when it is run again; ``n_unreadable_replies``, which stay;
+            those of the model inside.
     """
 
     def __init__(self, model: Any, asking: PromptedAsking) -> None:
@@ -76,15 +80,22 @@ class _Augmented:
 
     @property
     def doubt_figures(self) -> dict[str, float]:
-        """Shares of what is missing, 0..1."""
-        return {**getattr(self._inside, "doubt_figures", {}), **self._figures}
+        """Counts, and shares of what is missing, 0..1."""
+        inside: dict[str, float] = getattr(self._inside, "doubt_figures", {})
+        both = {name: inside.get(name, 0) + self._figures.get(name, 0) for name in _COUNTS}
+        return {**inside, **self._figures, **both}
 
     def _read(
         self, requests: Sequence[Request], ids: Sequence[str], label: str, read: Callable[[Reply], _T]
     ) -> dict[str, _T]:
-        """What was read from the replies, by id; the rest is logged, counted by the caller, and stays as it is."""
+        """What was read from the replies, by id; the rest is logged and counted, and stays as it is."""
         replies = read_replies(ids, self._asking.language_model.ask(requests, label=label), read)
         replies.warn(label)
+        key_of = dict(zip(ids, (request.key for request in requests), strict=True))
+        self._figures = {
+            FAILED_CALLS: len({key_of[one] for one in replies.failed}),
+            UNREADABLE_REPLIES: len({key_of[one] for one in replies.unreadable}),
+        }
         return replies.read
 
 
@@ -110,7 +121,7 @@ class MetaInfo(_Augmented):
         titles = [" ".join(filter(None, (title, found.get(key)))) for key, title in zip(ids, own, strict=True)]
         augmented = Dataset(pa.table({"id": ids, "title": titles, "text": list(corpus["text"])}))
         n_cut = sum(shown != (text,) for (_, shown), text in zip(asked, corpus["text"], strict=True))
-        self._figures = {
+        self._figures |= {
             "documents_without_description_share": 1 - len(found) / max(len(ids), 1),
             "documents_shortened_for_description_share": n_cut / max(len(ids), 1),
         }
@@ -140,7 +151,7 @@ class QueryToTable(_Augmented):
         found = self._read(requests, ids, "tables for questions", read_table)
         # Stripped, as mteb hands documents to encoders.
         texts = [found.get(key, text).strip() for key, text in zip(ids, asked, strict=True)]
-        self._figures = {"queries_without_table_share": 1 - len(found) / max(len(ids), 1)}
+        self._figures |= {"queries_without_table_share": 1 - len(found) / max(len(ids), 1)}
         return self._inside.search(Dataset(pa.table({"id": ids, "text": texts})), **kwargs)
 
 

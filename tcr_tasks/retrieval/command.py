@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evaluators.judge.options import add_dry_run_option, add_model_options
-from tcr_tasks.options import add_out_option, add_task_options, needed_out
+from tcr_tasks.options import MODEL_HELP, add_out_option, add_task_options, needed_out
+
+logger = logging.getLogger(__name__)
 
 METHODS: Mapping[str, str] = {
     "single": "the model as it is, for comparison: dense, late interaction, learned sparse, BM25",
@@ -18,7 +21,7 @@ METHODS: Mapping[str, str] = {
     "meta": "a language model (--llm) describes each table",
     "q2t": "a language model (--llm) turns each question into a table",
     "thyme": "THYME, re-created: name and header, columns, and words (--lexical)",
-    "dtr": "DTR, re-created: a TAPAS dual encoder; --model is its directory",
+    "dtr": "DTR, re-created: a TAPAS dual encoder; --model is its local directory",
 }
 
 
@@ -50,11 +53,12 @@ def add_retrieve_command(steps: Any) -> None:
         help="run other first stages: rows, hybrids, cascades, augmentation by a language model, table retrievers",
         description="Run one of TCR-Bench's alternative retrieval paradigms (appendices D.2, D.3 and J) on a TCR task. "
         "Writes mteb's results and predictions, and a table with a line for each run into the folder, which several "
-        "runs can share. What is there already is not run again.",
+        "runs can share if they are about the same data. What is there already is not run again. Exit code 1 if calls "
+        "to the language model failed; the next run makes only these, and scores anew.",
         epilog="methods: " + "; ".join(f"{name}: {text}" for name, text in METHODS.items()),
     )
     command.add_argument("--method", required=True, choices=METHODS, help="see below")
-    command.add_argument("-m", "--model", metavar="MODEL", help="a name that mteb knows, or a directory")
+    command.add_argument("-m", "--model", metavar="MODEL", help=MODEL_HELP)
     add_task_options(command)
     command.add_argument("--instruction", choices=("mteb", "prepend", "none"), default="mteb", help=INSTRUCTION_HELP)
     add_out_option(command)
@@ -68,9 +72,12 @@ def add_retrieve_command(steps: Any) -> None:
     )
     settings.add_argument("--dense-weight", type=float, metavar="W", help="0..1 (0.9, the paper's best)")
     settings.add_argument("--grid", action="store_true", help="all weights from 0 to 1 by 0.1, each model run once")
-    settings.add_argument("--lexical", metavar="MODEL", help="in place of BM25: a sparse encoder, for instance")
+    settings.add_argument("--lexical", metavar="MODEL", help="in place of mteb/baseline-bm25s: a sparse encoder, say")
     settings.add_argument(
-        "--stages", nargs="+", metavar="MODEL:KEEP", help="each stage's model and how many tables of a query it keeps"
+        "--stages",
+        nargs="+",
+        metavar="MODEL:KEEP",
+        help="each stage's model and how many tables of a query it keeps, such as mteb/baseline-bm25s:100",
     )
     add_model_options(command.add_argument_group("language model"), "llm", "writes descriptions or tables")
     add_dry_run_option(command)
@@ -82,7 +89,7 @@ def _retrieve(args: argparse.Namespace) -> int:
     from evaluators.files import only_run
     from evaluators.plugin.running import evaluate
     from tcr_tasks.conduct import quiet_bars
-    from tcr_tasks.retrieval.results import add_rows, rows_of
+    from tcr_tasks.retrieval.results import add_rows, failed_calls, require_table_of, rows_of
 
     _check(args)
     task = _task(args)
@@ -90,7 +97,10 @@ def _retrieve(args: argparse.Namespace) -> int:
         print(_planned(args, task))
         return 0
     written: list[Path] = []
+    n_failed = 0
     with only_run(args.out), quiet_bars():
+        task.load_data()
+        require_table_of(args.out, task)
         for variant in _BUILD[args.method](args):
             result = evaluate(
                 variant.model,
@@ -100,14 +110,23 @@ def _retrieve(args: argparse.Namespace) -> int:
                 encode_kwargs={"batch_size": args.batch_size, "show_progress_bar": False},
                 show_progress_bar=False,
             )
-            rows = rows_of(result.task_results[0], model=variant.name, kind=variant.kind, setting=variant.setting)
+            labels = {"model": variant.name, "kind": variant.kind, "setting": variant.setting}
+            rows = rows_of(result, **labels, instruction=args.instruction)
             written = add_rows(args.out, rows)
+            n_failed += failed_calls(result)
             for row in rows:
                 told = ", ".join(f"{name} = {row.scores[name]:.3f}" for name in _SHOWN if name in row.scores)
                 print(f"{row.task}: {row.model}, {row.kind}{f', {row.setting}' if row.setting else ''}: {told}")
     for path in written:
         print(path)
-    return 0
+    if n_failed:
+        logger.warning(
+            "%d calls to %s stayed without a reply, so these are not yet its scores. Run it again: only these calls "
+            "are made, and it is scored anew",
+            n_failed,
+            args.llm,
+        )
+    return 1 if n_failed else 0
 
 
 _SHOWN = ("recall_at_1", "recall_at_5", "gr_at_1", "ds_at_1")
@@ -194,15 +213,14 @@ def _rows(args: argparse.Namespace) -> Iterable[Variant]:
 
 def _hybrid(args: argparse.Namespace) -> Iterable[Variant]:
     from evaluators.plugin.models import BM25
-    from tcr_tasks.retrieval.hybrid import DENSE_WEIGHT, hybrid, hybrid_grid
+    from tcr_tasks.retrieval.hybrid import DENSE_WEIGHT, hybrid, hybrid_grid, told_weights
 
     dense, name = _loaded(args.model, args)
     lexical, other = _loaded(args.lexical or BM25, args)
     weight = DENSE_WEIGHT if args.dense_weight is None else args.dense_weight
     made = hybrid_grid(dense, lexical) if args.grid else [hybrid(dense, lexical, dense_weight=weight)]
     for model in made:
-        first, second = model.weights
-        yield Variant(model, f"{name} + {other}", "hybrid", f"{first:g} : {second:g}")
+        yield Variant(model, f"{name} + {other}", "hybrid", told_weights(model))
 
 
 def _cascade(args: argparse.Namespace) -> Iterable[Variant]:

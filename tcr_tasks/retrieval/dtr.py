@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from safetensors.torch import load_file
 from torch.nn.utils.rnn import pad_sequence
 from transformers import TapasModel, TapasTokenizer
 
-from evaluators.plugin.dataset import fingerprint
+from evaluators.plugin.models import weights_revision
 from tcr_tasks.retrieval.printed import PrintedTable, read_printed
 
 __all__ = ["DTR", "PROJECTIONS", "QUERY_TOWER", "TABLE_TOWER", "dtr"]
@@ -27,9 +28,18 @@ __all__ = ["DTR", "PROJECTIONS", "QUERY_TOWER", "TABLE_TOWER", "dtr"]
 logger = logging.getLogger(__name__)
 
 QUERY_TOWER, TABLE_TOWER, PROJECTIONS = "query", "table", "projections.safetensors"
-_FILES = ("**/*.safetensors", "**/*.json", "**/*.txt")
-# The third of TAPAS' token types numbers a table's rows, from 1; 0 is the header and the text before the table.
-_ROW = 2
+# Of TAPAS' token types the first tells the table from the text before it, the second and third number columns and rows
+# from 1, the fifth and sixth rank a column's numbers, of which there may be as many as rows.
+_IN_TABLE, _COLUMN, _ROW, _RANKS = 0, 1, 2, (4, 5)
+# What of a table may be left out.
+_PARTS = ("rows", "columns", "cell_tokens")
+
+
+class _Limits(NamedTuple):
+    """The most columns and rows that a checkpoint can number."""
+
+    columns: int
+    rows: int
 
 
 class DTR:
@@ -37,11 +47,14 @@ class DTR:
 
     **A re-creation.** The paper names the checkpoints (tapas_nq_retriever_large and tapas_nq_hn_retriever_large) and
     their source (Herzig et al., 2021). A question is read beside an empty table, a table beside its name. Each tower's
-    pooled output is projected, if the checkpoint has projections. Rows that do not fit are left out from the end.
+    pooled output is projected, if the checkpoint has projections. Rows and columns beyond those that the checkpoint can
+    number are left out; of what does not fit TAPAS' tokenizer leaves out the ends of cells, then the last rows.
 
     Attributes:
-        doubt_figures: after the documents were read, what makes a score doubtful: ``tables_cut_share``, those of which
-            rows were left out; ``documents_without_table_share``, those that print no table and are read as text.
+        doubt_figures: after texts were read, what makes a score doubtful: ``tables_cut_share``, documents of which
+            anything was left out; ``rows_cut_share`` and ``columns_cut_share`` of all rows and columns,
+            ``cell_tokens_cut_share`` of the tokens in the rows and columns that were read;
+            ``documents_without_table_share``, those that print no table and are read as text; ``queries_cut_share``.
     """
 
     def __init__(self, directory: Path, device: str | None = None) -> None:
@@ -54,6 +67,7 @@ class DTR:
             model: Any = TapasModel.from_pretrained(place)
             self._towers[tower] = model.eval().to(self.device)
             self._tokenizers[tower] = TapasTokenizer.from_pretrained(place)
+        self._limits = {t: _limits(self._towers[t], self._tokenizers[t]) for t in self._towers}
         sizes = {model.config.hidden_size for model in self._towers.values()}
         self._projections = _projections(directory / PROJECTIONS, self._towers)
         if len(sizes) > 1 and not self._projections:
@@ -62,10 +76,10 @@ class DTR:
         self.mteb_model_meta = ModelMeta.create_empty(
             {
                 "name": f"local/dtr-{directory.name}",
-                "revision": fingerprint(directory, _FILES),
+                "revision": weights_revision(directory),
                 "model_type": ["dense"],
                 "similarity_fn_name": ScoringFunction.DOT_PRODUCT,
-                "experiment_kwargs": {"recreation": "dtr-1"},
+                "experiment_kwargs": {"recreation": "dtr-2"},
             }
         )
 
@@ -75,7 +89,9 @@ class DTR:
         """Embeddings, shape (texts, dimensions): of documents by the tower for tables, of all else by the other."""
         if prompt_type != PromptType.document:
             texts = [text for batch in inputs for text in batch["text"]]
-            return self._embedded(QUERY_TOWER, [(text, pd.DataFrame()) for text in texts], batch_size)[0]
+            embedded, counts = self._embedded(QUERY_TOWER, [(text, pd.DataFrame()) for text in texts], batch_size)
+            self.doubt_figures["queries_cut_share"] = counts["cut"] / max(len(texts), 1)
+            return embedded
         tables: list[tuple[str, pd.DataFrame]] = []
         without = 0
         for batch in inputs:
@@ -87,9 +103,10 @@ class DTR:
                 tables.append((f"{title} {name}".strip(), pd.DataFrame() if table is None else _frame(table)))
         if without:
             logger.warning("%d of %d documents print no table, so each is read as text", without, len(tables))
-        embedded, cut = self._embedded(TABLE_TOWER, tables, batch_size)
-        self.doubt_figures = {
-            "tables_cut_share": cut / max(len(tables), 1),
+        embedded, counts = self._embedded(TABLE_TOWER, tables, batch_size)
+        self.doubt_figures |= {
+            "tables_cut_share": counts["cut"] / max(len(tables), 1),
+            **{f"{part}_cut_share": counts[f"{part} cut"] / max(counts[part], 1) for part in _PARTS},
             "documents_without_table_share": without / max(len(tables), 1),
         }
         return embedded
@@ -105,35 +122,67 @@ class DTR:
     @torch.inference_mode()
     def _embedded(
         self, tower: str, texts: Sequence[tuple[str, pd.DataFrame]], batch_size: int
-    ) -> tuple[NDArray[np.float32], int]:
-        """The embeddings of texts, each beside a table, and of how many tables something was left out."""
+    ) -> tuple[NDArray[np.float32], Counter[str]]:
+        """The embeddings of texts, each beside a table, and counts of what was there and what was left out of it."""
         found = []
-        cut = 0
+        counts: Counter[str] = Counter()
         for start in range(0, len(texts), batch_size):
-            rows = [self._tokenised(tower, *pair) for pair in texts[start : start + batch_size]]
-            # Compared with what was given, since the tokenizer says nothing about it.
-            cut += sum(
-                int(row["token_type_ids"][:, _ROW].max()) < len(frame)
-                for row, (_, frame) in zip(rows, texts[start : start + batch_size], strict=True)
-            )
+            rows = [self._tokenised(tower, *pair, counts) for pair in texts[start : start + batch_size]]
             batch = {key: pad_sequence([row[key] for row in rows], batch_first=True).to(self.device) for key in rows[0]}
             pooled = self._towers[tower](**batch).pooler_output
             matrix = self._projections.get(tower)
             found.append((pooled if matrix is None else pooled @ matrix.to(self.device)).float().cpu().numpy())
-        return np.concatenate(found), cut
+        return np.concatenate(found), counts
 
-    def _tokenised(self, tower: str, text: str, frame: pd.DataFrame) -> dict[str, torch.Tensor]:
+    def _tokenised(self, tower: str, text: str, frame: pd.DataFrame, counts: Counter[str]) -> dict[str, torch.Tensor]:
         tokenizer: Any = self._tokenizers[tower]
         most = tokenizer.model_max_length
         # The text and a token of each column must fit, or the tokenizer refuses.
-        frame = frame.iloc[:, : most // 2]
-        room = most - 2 - frame.shape[1]
-        words = tokenizer.tokenize(text)[:room]
+        limits = self._limits[tower]
+        shown = frame.iloc[: limits.rows, : min(most // 2, limits.columns)]
+        words = tokenizer.tokenize(text)
+        kept_words = words[: most - 2 - shown.shape[1]]
         encoded = tokenizer(
-            table=frame, queries=tokenizer.convert_tokens_to_string(words), truncation="drop_rows_to_fit",
+            table=shown, queries=tokenizer.convert_tokens_to_string(kept_words), truncation="drop_rows_to_fit",
             max_length=most, return_tensors="pt",
         )  # fmt: skip
-        return {key: value[0] for key, value in encoded.items()}
+        tokens = {key: value[0] for key, value in encoded.items()}
+        cut = _cut(frame, shown, tokens["token_type_ids"], tokenizer)
+        counts.update(cut)
+        counts["cut"] += len(kept_words) < len(words) or any(cut[f"{part} cut"] for part in _PARTS)
+        return tokens
+
+
+def _cut(frame: pd.DataFrame, shown: pd.DataFrame, types: torch.Tensor, tokenizer: Any) -> Counter[str]:
+    """How many rows, columns and tokens of cells there are, and how many were left out: the tokenizer does not say.
+
+    Args:
+        frame: the table.
+        shown: what of it the tokenizer was given.
+        types: TAPAS' token types, shape (tokens, 7).
+        tokenizer: of TAPAS.
+    """
+    n_rows = int(types[:, _ROW].max())
+    heads = [""] * shown.shape[1] if tokenizer.strip_column_names else shown.columns
+    cells = [*heads, *shown.iloc[:n_rows].to_numpy().flat]
+    n_tokens = sum(len(tokenizer.tokenize(cell)) for cell in cells)
+    return Counter(
+        {
+            "rows": len(frame),
+            "rows cut": len(frame) - n_rows,
+            "columns": frame.shape[1],
+            "columns cut": frame.shape[1] - shown.shape[1],
+            "cell_tokens": n_tokens,
+            "cell_tokens cut": n_tokens - int((types[:, _IN_TABLE] == 1).sum()),
+        }
+    )
+
+
+def _limits(model: TapasModel, tokenizer: Any) -> _Limits:
+    sizes = model.config.type_vocab_sizes
+    # Type 0 stands for none.
+    columns = min(sizes[_COLUMN], tokenizer.max_column_id) - 1
+    return _Limits(columns, min(sizes[_ROW], *(sizes[at] for at in _RANKS)) - 1)
 
 
 def _frame(table: PrintedTable) -> pd.DataFrame:
@@ -170,10 +219,16 @@ def dtr(directory: str | Path, *, device: str | None = None) -> DTR:
         device: of torch.
 
     Raises:
-        FileNotFoundError: naming what is missing.
+        NotADirectoryError: if there is no such directory.
+        FileNotFoundError: naming what is missing in it.
         ValueError: if the projections do not fit the models, or the towers give vectors of different length.
     """
     path = Path(directory).expanduser().resolve()
+    if not path.is_dir():
+        raise NotADirectoryError(
+            f"DTR needs a local directory with its two TAPAS models, and {str(directory)!r} is none; a name on the hub "
+            "does not do: download the model, convert it, and name the directory"
+        )
     missing = [tower for tower in (QUERY_TOWER, TABLE_TOWER) if not (path / tower / "config.json").is_file()]
     if missing:
         raise FileNotFoundError(f"{path} holds no TAPAS model in {' and in '.join(missing)}: no config.json is there")

@@ -11,7 +11,7 @@ from evaluators.plugin.hybrid import joined
 from evaluators.plugin.models import BM25
 from evaluators.plugin.searching import SearchedOnce
 
-__all__ = ["DENSE_WEIGHT", "GRID", "hybrid", "hybrid_grid"]
+__all__ = ["DENSE_WEIGHT", "GRID", "hybrid", "hybrid_grid", "told_weights"]
 
 # The best of the paper's grid, dense to BM25 as 9 to 1.
 DENSE_WEIGHT = 0.9
@@ -43,3 +43,8 @@ def hybrid_grid(dense: Any, lexical: Any = None) -> list[HybridSearch]:
     """A hybrid for each weight of :data:`GRID`; together they search with each of the two models once."""
     parts = [SearchedOnce(dense), SearchedOnce(mteb.get_model(BM25) if lexical is None else lexical)]
     return [hybrid(*parts, dense_weight=weight) for weight in GRID]
+
+
+def told_weights(model: HybridSearch) -> str:
+    """The weights with all their digits: ``0.9 : 0.1``."""
+    return " : ".join(repr(float(weight)).removesuffix(".0") for weight in model.weights)

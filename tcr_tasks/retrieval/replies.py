@@ -10,8 +10,10 @@ from evaluators.judge.answers import complete_text
 from evaluators.judge.reply import UnreadableReplyError
 from tcr_tasks.retrieval.printed import read_printed
 
-__all__ = ["read_description", "read_table"]
+__all__ = ["UNREADABLE_REPLIES", "read_description", "read_table"]
 
+# The figure of a result: different replies from which nothing could be read.
+UNREADABLE_REPLIES = "n_unreadable_replies"
 # A reply is foreign text: what is far too long for its purpose is not used.
 _LONGEST_DESCRIPTION, _LONGEST_TABLE = 6_000, 12_000
 _TABLE = re.compile(

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from tcr_tasks.options import require_folder
+
 
 def add_train_command(steps: Any) -> None:
     """Add ``train`` to the steps of ``mteb-beyond tcr``."""
@@ -50,6 +52,7 @@ def _train(args: argparse.Namespace) -> int:
     if args.show:
         print(config_file(args.config).read_text(encoding="utf-8"), end="")
         return 0
+    require_folder(args.out.expanduser())
     config = read_config(args.config)
     if args.base is not None:
         config = config.model_copy(update={"base": args.base})

@@ -146,7 +146,7 @@ def test_results_keep_to_what_they_are_about(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"\(command tcr qa, task T, reader m\); name another folder"):
             require_same_results(path, about | {name: "other"})
     path.write_text("model,r\nm,1\n")
-    with pytest.raises(ValueError, match=r"\(command unknown\)"):
+    with pytest.raises(ValueError, match=r"\(command unknown, task unknown, reader unknown\)"):
         require_same_results(path, about)
 
 

@@ -94,7 +94,7 @@ def test_the_reason_of_a_failed_call_is_told(
     assert "the first call without a reply: HTTP 400: The context length is exceeded." in capsys.readouterr().out
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert text.endswith("The first call without a reply: `HTTP 400: The context length is exceeded.`\n")
-    assert "target alone: 3 of 30 replies cannot be used; the first one, " in caplog.text
+    assert "target alone: 3 of 30 calls failed; the first one, " in caplog.text
 
 
 def test_cut_offs_are_told_with_blanks_or_commas(

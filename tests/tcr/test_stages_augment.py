@@ -15,7 +15,9 @@ from retrieval_tables import CSV, QUESTIONS, WordEncoder, run_of, small_task, wr
 
 from evaluators.judge import Endpoint, LanguageModel, PromptedAsking, Reply, Sampling
 from evaluators.judge.reply import UnreadableReplyError
+from evaluators.plugin import evaluate
 from evaluators.plugin.models import BM25
+from tcr_tasks.diagnostics.models import encoded_once
 from tcr_tasks.retrieval.augment import CRAFT, META, description_requests, meta_info, query_to_table, read_prompts
 from tcr_tasks.retrieval.cascade import cascade
 from tcr_tasks.retrieval.multivector import multi_vector
@@ -78,7 +80,30 @@ def test_descriptions_are_read_before_the_tables(
     assert len(server.counts.requests) == 6, "a second run finds all replies in the store"
 
 
-def test_a_misbehaving_server(server: LanguageModelServer, small: Path) -> None:
+def test_kept_embeddings_are_of_the_same_text(server: LanguageModelServer, small: Path, tmp_path: Path) -> None:
+    """mteb's cache prepares rows a second time; the description must not stand there twice."""
+    plain, kept = WordEncoder(), WordEncoder()
+    expected = run_of(meta_info(plain, asking(server)), small_task(small))
+    assert run_of(meta_info(encoded_once(kept, tmp_path / "e"), asking(server)), small_task(small)) == expected
+    assert sorted(kept.read["document"]) == sorted(plain.read["document"])
+    assert not any(text.count("Theme:") > 1 for text in kept.read["document"])
+
+
+def test_results_with_failed_calls_are_made_again(server: LanguageModelServer, small: Path, tmp_path: Path) -> None:
+    def scores() -> dict[str, float]:
+        found = evaluate(query_to_table(WordEncoder(), asking(server)), small_task(small), output_folder=tmp_path)
+        return dict(found.task_results[0].scores["test"][0])
+
+    server.faults = lambda number, body: "context_exceeded" if "owls" in str(body) else None
+    assert scores()["n_failed_calls"] == 1
+    server.faults = lambda number, body: None
+    again = scores()
+    assert (again["n_failed_calls"], again["n_unreadable_replies"]) == (0, 1)
+    n = len(server.counts.requests)
+    assert scores()["recall_at_1"] == again["recall_at_1"] and len(server.counts.requests) == n
+
+
+def test_a_misbehaving_server(server: LanguageModelServer, small: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A refused call leaves its document without description; what passes is tried again."""
     server.faults = lambda number, body: (
         "context_exceeded" if "city,mayor,area" in str(body) else None
@@ -86,6 +111,9 @@ def test_a_misbehaving_server(server: LanguageModelServer, small: Path) -> None:
     model = meta_info(WordEncoder(), asking(server))
     found = mteb.evaluate(model, small_task(small), cache=None, show_progress_bar=False).task_results[0].scores
     assert found["test"][0]["documents_without_description_share"] == 3 / 6, "the two as HTML, too"
+    assert (found["test"][0]["n_failed_calls"], found["test"][0]["n_unreadable_replies"]) == (1, 2)
+    assert "descriptions: 1 of 6 calls failed; the first one" in caplog.text
+    assert "descriptions: 2 of 6 replies cannot be used" in caplog.text
     server.faults = in_turn("server_error", "dropped_in_body", "truncated_json", "html_page")
     again = mteb.evaluate(meta_info(WordEncoder(), asking(server)), small_task(small), cache=None)
     scores = again.task_results[0].scores["test"][0]

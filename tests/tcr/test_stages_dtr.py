@@ -87,8 +87,50 @@ def test_what_does_not_fit_is_counted(checkpoint: Path, small: Path) -> None:
     texts = [long, wide, "x:\na\n1\n\n\n", "No table. " * 30]
     vectors = model.encode([{"text": texts, "body": texts}], prompt_type=PromptType.document, batch_size=2)
     assert vectors.shape == (4, 4) and np.isfinite(vectors).all()
-    assert model.doubt_figures == {"tables_cut_share": 0.5, "documents_without_table_share": 0.25}
-    assert model.encode([{"text": ["why " * 200]}], prompt_type=PromptType.query).shape == (1, 4)
+    counted = model.doubt_figures
+    # Long, wide, and the prose, whose words do not fit; of 63 columns 20 find room each time, of 30 rows fewer.
+    assert counted["tables_cut_share"] == 0.75 and counted["documents_without_table_share"] == 0.25
+    assert counted["columns_cut_share"] == 40 / 63
+    assert 10 / 32 < counted["rows_cut_share"] < 1 and counted["cell_tokens_cut_share"] == 0
+    assert model.encode([{"text": ["why " * 200, "why"]}], prompt_type=PromptType.query).shape == (2, 4)
+    assert model.doubt_figures["queries_cut_share"] == 0.5
+
+
+def test_words_left_out_of_cells_are_counted(checkpoint: Path) -> None:
+    model = dtr(checkpoint, device="cpu")
+    text = "n:\na,b\n" + f"{'one two three four five six seven eight nine ten ' * 4},1\n" + "\n\n"
+    model.encode([{"text": [text]}], prompt_type=PromptType.document)
+    found = model.doubt_figures
+    # 43 tokens in all. Beside [CLS], n and [SEP] there is room for 37, which the header and the 1 share.
+    assert (found["tables_cut_share"], found["rows_cut_share"], found["columns_cut_share"]) == (1, 0, 0)
+    assert found["cell_tokens_cut_share"] == pytest.approx(6 / 43)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 20), (20, 1), (8, 8), (7, 7)])
+def test_no_more_rows_and_columns_than_the_checkpoint_can_number(
+    checkpoint: Path, tmp_path: Path, rows: int, columns: int
+) -> None:
+    """Against transformers, given what its embeddings can number."""
+    shutil.copytree(checkpoint, tmp_path / "c")
+    for tower in (QUERY_TOWER, TABLE_TOWER):
+        config = TapasConfig.from_pretrained(checkpoint / tower)
+        config.type_vocab_sizes = [3, 8, 8, 2, 8, 8, 10]
+        config.max_position_embeddings = 128
+        torch.manual_seed(1)
+        TapasModel(config).save_pretrained(tmp_path / "c" / tower)
+        words = TapasTokenizer.from_pretrained(checkpoint / tower, model_max_length=128)
+        words.save_pretrained(tmp_path / "c" / tower)
+    model = dtr(tmp_path / "c", device="cpu")
+    cells = [[str(1 + row * column) for column in range(columns)] for row in range(rows)]
+    frame = pd.DataFrame(cells, columns=pd.Index([f"c{i}" for i in range(columns)], dtype=object), dtype=object)
+    text = f"n:\n{frame.to_csv(index=False)}\n\n"
+    (found,) = model.encode([{"text": [text]}], prompt_type=PromptType.document)
+    expected = vector(tmp_path / "c", TABLE_TOWER, "n", frame.iloc[:7, :7])
+    assert found == pytest.approx(expected.numpy(), abs=1e-5)
+    figures = model.doubt_figures
+    assert figures["rows_cut_share"] == max(rows - 7, 0) / rows
+    assert figures["columns_cut_share"] == max(columns - 7, 0) / columns
+    assert figures["tables_cut_share"] == (rows > 7 or columns > 7)
 
 
 def test_batches_do_not_change_a_vector(checkpoint: Path) -> None:
@@ -101,10 +143,16 @@ def test_batches_do_not_change_a_vector(checkpoint: Path) -> None:
 def test_a_checkpoint_that_is_not_whole(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no TAPAS model in query and in table"):
         dtr(tmp_path)
+    with pytest.raises(NotADirectoryError, match=r"needs a local directory .* 'google/tapas' is none"):
+        dtr("google/tapas")
     shutil.copytree(checkpoint, tmp_path / "c")
     save_file({QUERY_TOWER: torch.zeros(16, 4), TABLE_TOWER: torch.zeros(8, 4)}, tmp_path / "c" / PROJECTIONS)
     with pytest.raises(ValueError, match=r"expected matrices 'query' and 'table'"):
         dtr(tmp_path / "c")
     before = dtr(checkpoint, device="cpu").mteb_model_meta.revision
     (tmp_path / "c" / PROJECTIONS).unlink()
-    assert dtr(tmp_path / "c", device="cpu").mteb_model_meta.revision != before
+    revisions = {before, dtr(tmp_path / "c", device="cpu").mteb_model_meta.revision}
+    for content in "ab":  # weights in torch's own format
+        (tmp_path / "c" / TABLE_TOWER / "pytorch_model.bin").write_text(content)
+        revisions.add(str(dtr(tmp_path / "c", device="cpu").mteb_model_meta.revision))
+    assert len(revisions) == 4
