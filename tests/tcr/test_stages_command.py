@@ -176,7 +176,7 @@ def test_a_folder_keeps_to_one_state_of_the_data(small: Path, tmp_path: Path) ->
     assert command("--method", "single", "-m", BM25, "--data", small, "--out", out) == 0
     written = (out / "table.md").read_text()
     with pytest.raises(
-        ValueError, match=r"table.csv holds other results, .*\(task TCRBenchMixed, data revision .* with --out"
+        ValueError, match=r"table.csv holds other .*\(task TCRBenchMixed, data revision .* with --out"
     ):
         command("--method", "single", "-m", BM25, "--data", other, "--out", out)
     assert (out / "table.md").read_text() == written
