@@ -175,9 +175,7 @@ def test_a_folder_keeps_to_one_state_of_the_data(small: Path, tmp_path: Path) ->
     table.write_text(table.read_text().replace("Lyon", "Nancy"))
     assert command("--method", "single", "-m", BM25, "--data", small, "--out", out) == 0
     written = (out / "table.md").read_text()
-    with pytest.raises(
-        ValueError, match=r"table.csv holds other .*\(task TCRBenchMixed, data revision .* with --out"
-    ):
+    with pytest.raises(ValueError, match=r"table.csv holds other .*\(task TCRBenchMixed, data revision .* with --out"):
         command("--method", "single", "-m", BM25, "--data", other, "--out", out)
     assert (out / "table.md").read_text() == written
     # Another task has a heading of its own.
