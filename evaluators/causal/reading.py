@@ -41,7 +41,7 @@ class Reading:
         answers: their token ids.
 
     Raises:
-        ValueError: if an answer is not one token after the prompt, or there is no chat template.
+        ValueError: if an answer is not one token after the prompt, both are the same, or there is no chat template.
     """
 
     def __init__(self, tokenizer: Any, prompt: Prompt, true: str, false: str, chat: bool, max_length: int) -> None:
@@ -55,9 +55,14 @@ class Reading:
         begin = tokenizer.bos_token_id
         first = tokenizer("a")["input_ids"][:1]
         self._begin = [begin] if not chat and begin is not None and first == [begin] else []
-        special = sorted({str(t) for t in tokenizer.all_special_tokens if len(str(t)) > 1}, key=len, reverse=True)
+        # Chat templates use tokens that are special, but none of the named ones (all_special_tokens).
+        added = {str(t) for t in tokenizer.added_tokens_decoder.values() if t.special}
+        named = {str(t) for t in tokenizer.all_special_tokens}
+        special = sorted((t for t in added | named if len(t) > 1), key=len, reverse=True)
         self._special = re.compile("|".join(map(re.escape, special))) if special else None
         self.answers = Answers(self._answer(false), self._answer(true))
+        if self.answers.false == self.answers.true:
+            raise ValueError(f"{_name(tokenizer)}: {false!r} and {true!r} are the same token")
 
     def read(self, query: str, instruction: str, document: str) -> Tokens:
         """The prompt's tokens; of a document that is too long, the longest beginning that fits.

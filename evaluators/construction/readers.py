@@ -107,7 +107,10 @@ def _judgement_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     elif path.suffix == ".jsonl":
         yield from ((f"line {n}", row) for n, row in read_json_lines(path))
     else:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        try:
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise DatasetError(str(path), [f"it is no text in UTF-8, or it is packed: {error}"]) from error
         named = bool(lines) and "query-id" in lines[0]
         header = lines[0].split("\t") if named else ["query-id", "iteration", "corpus-id", "score"]
         for n, line in enumerate(lines[named:], 1 + named):

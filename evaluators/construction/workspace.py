@@ -106,10 +106,16 @@ class Workspace:
                 raise ValueError(
                     f"{path} was damaged ({error}): choose a new --out; stored replies are not paid for again"
                 ) from error
-        elif directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        elif directory.exists() and not self._is_new():
             raise ValueError(
                 f"{directory} exists and was not made by this command (it has no work/{_STATE}); choose a new --out"
             )
+
+    def _is_new(self) -> bool:
+        """Whether the directory holds nothing, or what a run left that was killed while it wrote its first file."""
+        unfinished = self.work / f"{_STATE}.part"
+        held = list(self.directory.rglob("*")) if self.directory.is_dir() else [self.directory]
+        return not held or (unfinished in held and set(held) <= {unfinished, self.work})
 
     def run(self, stage: Stage) -> list[Row]:
         """The stage's rows: from its file if that is still right, else made now.
@@ -185,6 +191,28 @@ class Workspace:
 
     def _save(self) -> None:
         write_text(self.work / _STATE, json.dumps(self._state, indent=1, sort_keys=True))
+
+    def write_once(self, name: str, key: str, write: Callable[[], None], *, there: bool) -> bool:
+        """Write something that an earlier run may have written, and remember that it is there.
+
+        Whoever is interrupted in between leaves no record, so that the next run writes it again.
+
+        Args:
+            name: of the record.
+            key: changes with anything that is written.
+            write: writes it.
+            there: whether the files of an earlier run are still where it left them.
+
+        Returns:
+            Whether it was written now.
+        """
+        if there and self.recorded_key(name) == key:
+            return False
+        self._state.pop(name, None)
+        self._save()
+        write()
+        self.record(name, {"key": key})
+        return True
 
     def recorded_key(self, name: str) -> str | None:
         """The key under which something was recorded as done."""

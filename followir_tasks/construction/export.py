@@ -92,10 +92,34 @@ def write(
     rows = configs(pairs)
     names = ["corpus", *rows]
     now = fingerprint([rows, key, whole])
-    if workspace.recorded_key(_NAME) == now and is_dataset_directory(workspace.directory):
-        write_text(workspace.directory / "README.md", card_text(card, names))
-        workspace.tell(f"{workspace.directory}: the dataset is written already")
+    others = sorted(path for path in workspace.directory.glob("*.parquet") if path.stem not in names)
+
+    def written() -> None:
+        for path in others:
+            _put_away(workspace, path)
+        _write(workspace, rows, collection, card, whole=whole)
+
+    if workspace.write_once(_NAME, now, written, there=is_dataset_directory(workspace.directory)):
+        candidates = len(rows["passages"])
+        workspace.tell(f"{workspace.directory}: dataset written, {len(pairs)} topics, {candidates} candidates")
         return
+    if not others:  # else the card tells of them, too
+        write_text(workspace.directory / "README.md", card_text(card, names))
+    workspace.tell(f"{workspace.directory}: the dataset is written already")
+
+
+def _put_away(workspace: Workspace, path: Path) -> None:
+    """Keep a config that was added to an earlier state of the dataset: what it says may hold no more."""
+    kept = workspace.work / f"{path.name}.earlier"  # under its own name it would be taken for a part of the dataset
+    if kept.exists():
+        workspace.set_aside(kept)
+    path.rename(kept)
+    workspace.tell(f"{path.name}: it was added to the earlier dataset, and is kept as {kept}; add it again")
+
+
+def _write(
+    workspace: Workspace, rows: dict[str, list[Row]], collection: Collection, card: Card, *, whole: bool
+) -> None:
     chosen = collection.some({row["_id"] for row in rows["passages"]})
     corpus = [
         {"_id": i, "title": title, "text": text}
@@ -104,8 +128,6 @@ def write(
     write_dataset(workspace.directory, {"corpus": corpus, **rows}, card)
     if whole:
         _write_whole(workspace.directory / "corpus.parquet", collection, rows["passages"])
-    workspace.record(_NAME, {"key": now})
-    workspace.tell(f"{workspace.directory}: dataset written, {len(pairs)} topics, {len(corpus)} candidates")
 
 
 def _write_whole(path: Path, collection: Collection, candidates: Sequence[Row]) -> None:

@@ -14,6 +14,7 @@ Other names of the fields in use are known, too: ``description``, ``question``, 
 
 from __future__ import annotations
 
+import codecs
 import html
 import re
 from collections import Counter
@@ -33,12 +34,15 @@ _NAMES = {
     "description": ("desc", "description", "question"),
     "narrative": ("narr", "narrative", "instruction"),
 }
+_LABELS = {"number": "number", "title": "title|topic", "description": "description", "narrative": "narrative"}
 _TOP = re.compile(r"<top\b[^>]*>(.*?)(?=</top\s*>|<top\b|\Z)", re.IGNORECASE | re.DOTALL)
 _FIELD = re.compile(r"<(num|title|desc|narr)\b[^>]*>", re.IGNORECASE)
-_LABEL = re.compile(r"\A\s*(?:number|topic|title|description|narrative)\s*:", re.IGNORECASE)
-# A field without closing tag ends where a line begins with a tag, such as News's <subtopics>; a sign < within a line
-# does not end it.
-_FIELD_END = re.compile(r"</(?:num|title|desc|narr)\s*>|\n\s*<[a-z][\w-]*\b[^>]*>", re.IGNORECASE)
+# A field without closing tag ends where a line begins with a tag, such as News's <subtopics>, that is none of markup; a
+# sign < within a line does not end it.
+_MARKUP = "p|b|i|u|em|strong|br|sub|sup|span|a|ul|ol|li"
+_FIELD_END = re.compile(rf"[\r\n]\s*<(?!/|(?:{_MARKUP})\b)[a-z][\w-]*\b[^>]*>", re.IGNORECASE)
+_TAG = re.compile(rf"</?(?:{_MARKUP})\b[^<>]*>", re.IGNORECASE)
+_XML = re.compile(r"\s*(?:<\?xml|<!--|<!doctype|<topics\b|<topic\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,9 @@ def read_topics(path: Path) -> list[Topic]:
     if path.suffix == ".jsonl":
         found = [_topic(row, path, f"line {number}") for number, row in read_json_lines(path)]
     else:
-        text = _decoded(path.read_bytes())
-        found = list(_read_xml(path, text) if _is_xml(text) else _read_sgml(path, text))
+        content = path.read_bytes()
+        text = _decoded(content)
+        found = list(_read_xml(path, content) if _XML.match(text) else _read_sgml(path, text))
     if not found:
         raise DatasetError(
             str(path), ["it holds no topics: neither <top> nor <topic> elements nor JSON lines (.jsonl)"]
@@ -83,24 +88,28 @@ def read_topics(path: Path) -> list[Topic]:
 
 def _decoded(content: bytes) -> str:
     """TREC's older files are in Latin-1."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return content.decode("latin-1")
 
 
-def _is_xml(text: str) -> bool:
-    return re.match(r"\s*(<\?xml|<topics\b)", text, re.IGNORECASE) is not None
-
-
-def _read_xml(path: Path, text: str) -> Iterator[Topic]:
+def _read_xml(path: Path, content: bytes) -> Iterator[Topic]:
+    """The content as it is: it may declare its encoding."""
     try:
-        root = ElementTree.fromstring(text.encode())
+        root = ElementTree.fromstring(content)
     except ElementTree.ParseError as error:
         raise DatasetError(str(path), [f"it is not well-formed XML: {error}"]) from error
-    for place, element in enumerate((e for e in root.iter() if e.tag.lower() in ("topic", "top")), 1):
-        fields = {child.tag.lower(): "".join(child.itertext()) for child in element}
-        yield _topic({**fields, **element.attrib}, path, f"topic {place}")
+    for place, element in enumerate((e for e in root.iter() if _name(e) in ("topic", "top")), 1):
+        fields = {_name(child): "".join(child.itertext()) for child in element}
+        yield _topic({**fields, **element.attrib}, path, f"topic {place}", labelled=True)
+
+
+def _name(element: ElementTree.Element) -> str:
+    """The name of an element without its namespace; a comment has none."""
+    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
 def _read_sgml(path: Path, text: str) -> Iterator[Topic]:
@@ -110,24 +119,35 @@ def _read_sgml(path: Path, text: str) -> Iterator[Topic]:
         twice = [name for name, n in Counter(names).items() if n > 1]
         if twice:
             raise DatasetError(str(path), [f"topic {place}: it has <{twice[0]}> more than once: is a </top> missing?"])
-        fields = dict(zip(names, map(_content, pieces[2::2]), strict=True))
-        yield _topic(fields, path, f"topic {place}")
+        fields = {name: _content(name, piece) for name, piece in zip(names, pieces[2::2], strict=True)}
+        yield _topic(fields, path, f"topic {place}", labelled=True)
 
 
-def _content(text: str) -> str:
-    """What stands after an opening tag: up to its end, without label and entities."""
-    return html.unescape(_LABEL.sub("", _FIELD_END.split(text, maxsplit=1)[0], count=1))
+def _content(name: str, text: str) -> str:
+    """What stands after an opening tag: up to the closing one or, without it, to the field's end; without markup."""
+    closed = re.search(rf"</{name}\s*>", text, re.IGNORECASE)
+    own = text[: closed.start()] if closed else _FIELD_END.split(text, maxsplit=1)[0]
+    return html.unescape(_TAG.sub(" ", own))
 
 
-def _topic(fields: Mapping[str, object], path: Path, where: str) -> Topic:
+def _topic(fields: Mapping[str, object], path: Path, where: str, *, labelled: bool = False) -> Topic:
     def field(name: str) -> object:
         return next((fields[n] for n in _NAMES[name] if fields.get(n) is not None), None)
 
-    number = field("number")
-    number = " ".join(_LABEL.sub("", number, count=1).split()) if isinstance(number, str) else number
-    texts = {name: field(name) for name in ("title", "description", "narrative")}
+    found = {name: field(name) for name in _NAMES}
+    if labelled:
+        found = {name: _unlabelled(name, value) for name, value in found.items()}
+    number, *_ = found.values()
+    number = " ".join(number.split()) if isinstance(number, str) else number
+    texts = {name: value for name, value in found.items() if name != "number"}
     strange = [name for name, value in texts.items() if not isinstance(value, str | None)]
     if strange:
         raise DatasetError(str(path), [f"{where}: {', '.join(strange)} must be strings"])
     lines = {name: " ".join(str(value or "").split()) for name, value in texts.items()}
     return Topic(text_id(path, where, number), **lines)
+
+
+def _unlabelled(name: str, value: object) -> object:
+    """A field without the label that TREC prints before its text."""
+    label = rf"\A\s*(?:{_LABELS[name]})\s*:"
+    return re.sub(label, "", value, count=1, flags=re.IGNORECASE) if isinstance(value, str) else value

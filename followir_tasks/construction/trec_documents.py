@@ -15,8 +15,7 @@ from evaluators.plugin.checks import DatasetError
 
 __all__ = ["Document", "opened", "read_trec_documents"]
 
-_BEGIN, _END = re.compile(rb"<doc>", re.IGNORECASE), re.compile(rb"</doc>", re.IGNORECASE)
-_BEHIND_END = re.compile(rb"(?<=</doc>)", re.IGNORECASE)
+_BEGIN, _END = re.compile(rb"<doc(?:\s[^>]*)?>", re.IGNORECASE), re.compile(rb"</doc\s*>", re.IGNORECASE)
 _NUMBER = re.compile(r"<docno>\s*(.*?)\s*</docno>", re.IGNORECASE | re.DOTALL)
 # By collection: FT and LA Times; Federal Register and others; FBIS; AP, WSJ.
 _HEADLINES = re.compile(r"<(headline|title|ttl|ti|hl|head)\b[^>]*>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
@@ -66,7 +65,7 @@ def read_trec_documents(path: Path) -> Iterator[Document]:
         began = 0
         for number, line in enumerate(lines, 1):
             # One line may hold the end of a document and the beginning of the next one.
-            for piece in _BEHIND_END.split(line) if _END.search(line) else (line,):
+            for piece in _pieces(line):
                 if _BEGIN.search(piece):
                     if began:
                         raise DatasetError(
@@ -80,6 +79,15 @@ def read_trec_documents(path: Path) -> Iterator[Document]:
                         kept, began = [], 0
         if began:
             raise DatasetError(str(path), [f"line {began}: the document has no </DOC>; the file may be cut off"])
+
+
+def _pieces(line: bytes) -> Iterator[bytes]:
+    """The line cut behind each end of a document."""
+    at = 0
+    for found in _END.finditer(line):
+        yield line[at : found.end()]
+        at = found.end()
+    yield line[at:]
 
 
 def _document(path: Path, line: int, content: bytes) -> Document:

@@ -45,13 +45,16 @@ def write(
     configs = _configs(instructions, settled, domain)
     key = fingerprint([configs, source.fingerprint])
     names = ["corpus", *configs]
-    if workspace.recorded_key(_NAME) == key and is_dataset_directory(workspace.directory):
+    if workspace.write_once(
+        _NAME,
+        key,
+        lambda: write_dataset(workspace.directory, {"corpus": _corpus(source), **configs}, card),
+        there=is_dataset_directory(workspace.directory),
+    ):
+        workspace.tell(f"{workspace.directory}: dataset written, {len(instructions)} instructed queries")
+    else:
         write_text(workspace.directory / "README.md", card_text(card, names))
         workspace.tell(f"{workspace.directory}: the dataset is written already")
-        return
-    write_dataset(workspace.directory, {"corpus": _corpus(source), **configs}, card)
-    workspace.record(_NAME, {"key": key})
-    workspace.tell(f"{workspace.directory}: dataset written, {len(instructions)} instructed queries")
 
 
 def _configs(instructions: Sequence[Instruction], settled: Settled, domain: str) -> dict[str, list[Row]]:

@@ -25,6 +25,7 @@ from followir_collection import (
 from language_model_server import LanguageModelServer
 
 from evaluators import cli
+from evaluators.construction.workspace import Workspace
 from evaluators.judge import EndpointError
 from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.dataset import fingerprint
@@ -111,6 +112,38 @@ def test_the_whole_collection_as_corpus(server: LanguageModelServer, material: M
     ids = [row["_id"] for row in built(out, "corpus")]
     assert len(ids) == len(set(ids)) == 39 and listed < set(ids)
     assert cli.main(["check", str(out)]) == 0
+
+
+def test_an_interrupted_export_is_made_again_and_what_was_added_is_put_away(
+    server: LanguageModelServer, material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    assert build(material, out, server.url, "--accept-unreviewed") == 0
+    made = fingerprint(out)
+    with monkeypatch.context() as patched:
+        patched.setattr(Workspace, "record", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            build(material, out, server.url, "--accept-unreviewed", "--whole-collection")
+    assert fingerprint(out) != made
+    added = out / "instruction_forms.parquet"
+    added.write_bytes(b"forms of the instructions before")
+    assert build(material, out, server.url, "--accept-unreviewed") == 0
+    assert fingerprint(out) == made and not added.exists()
+    assert (out / "work" / f"{added.name}.earlier").read_bytes() == b"forms of the instructions before"
+
+
+def interrupted(self: Workspace, name: str, entry: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_directory_that_a_run_left_at_its_very_beginning_can_be_used(tmp_path: Path) -> None:
+    part = tmp_path / "out" / "work" / "state.json.part"
+    part.parent.mkdir(parents=True)
+    part.write_text("{")
+    assert Workspace(tmp_path / "out", None).recorded_key("export") is None
+    (tmp_path / "out" / "mine.txt").write_text("of value")
+    with pytest.raises(ValueError, match="was not made by this command"):
+        Workspace(tmp_path / "out", None)
 
 
 def test_the_report_by_hand(

@@ -86,6 +86,12 @@ def test_documents_on_one_line(tmp_path: Path) -> None:
     assert list(find_documents(str(tmp_path / "a"))) == [Document("1", "", "x"), Document("2", "", "y")]
 
 
+def test_documents_with_attributes_are_documents(tmp_path: Path) -> None:
+    text = "<DOC><DOCNO>a</DOCNO>one</DOC>\n<DOC id='2'><DOCNO>b</DOCNO>two</DOC ><doc ><DOCNO>c</DOCNO>three</doc>\n"
+    (tmp_path / "d.sgml").write_text(text)
+    assert [d.id for d in read_trec_documents(tmp_path / "d.sgml")] == ["a", "b", "c"]
+
+
 def test_json_lines_and_dataset_directories(tmp_path: Path) -> None:
     rows = [{"_id": "a", "title": "T", "text": "one"}, {"_id": "b", "title": "", "text": "two"}]
     lines = "".join(json.dumps(row) + "\n" for row in rows)

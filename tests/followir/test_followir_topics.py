@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,6 +100,32 @@ def test_all_forms_give_the_same_topics(text: str, name: str, tmp_path: Path) ->
 def test_faults_are_named(text: str, name: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=reason):
         read_topics(written(tmp_path, text, name))
+
+
+def test_markup_in_a_closed_field_does_not_end_it(tmp_path: Path) -> None:
+    text = """<top><num>1</num><title>Narrative: the art</title><desc>
+<p>Where?</p>
+</desc><narr>
+<p>Relevant is where they are.</p>
+<b>Not</b> relevant are toys with 3 < 4 wheels.
+</narr></top>"""
+    expected = Topic(
+        "1", "Narrative: the art", "Where?", "Relevant is where they are. Not relevant are toys with 3 < 4 wheels."
+    )
+    assert read_topics(written(tmp_path, text)) == [expected]
+    opened = re.sub(r"</(num|title|desc|narr)>", "", text.replace("</top>", "\n<subtopics>None.</subtopics></top>"))
+    assert read_topics(written(tmp_path, opened)) == [expected]
+
+
+@pytest.mark.parametrize("encoding", ["iso-8859-1", "windows-1252", "utf-16", "utf-8"])
+def test_xml_is_read_in_the_encoding_that_it_declares(encoding: str, tmp_path: Path) -> None:
+    xml = (
+        f"<?xml version='1.0' encoding='{encoding}'?><!-- topics --><topics xmlns='urn:t'><topic number='1'>"
+        "<title>café</title><desc>Description: Où?</desc><narr>Narrative: Là.</narr></topic></topics>"
+    )
+    path = tmp_path / "topics.xml"
+    path.write_bytes(xml.encode(encoding))
+    assert read_topics(path) == [Topic("1", "café", "Où?", "Là.")]
 
 
 def test_latin_1_is_read(tmp_path: Path) -> None:
