@@ -10,11 +10,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import mteb
+import sklearn.metrics
 from datasets import Dataset
 from mteb._create_dataloaders import _corpus_to_dict, _retrieval_texts, create_dataloader
 from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores, make_score_dict
@@ -26,12 +28,14 @@ from mteb.models import CrossEncoderProtocol, EncoderProtocol, ModelMeta
 from mteb.models.abs_encoder import get_prompt_name
 from mteb.models.model_implementations import MODEL_REGISTRY
 from mteb.types import PromptType
+from scipy.integrate import trapezoid
 
 # `import mteb.get_tasks` would give the function of that name, which hides the module.
 _tasks_module: Any = importlib.import_module("mteb.get_tasks")
 _benchmarks_module: Any = importlib.import_module("mteb.benchmarks.benchmarks")
 _lookup_module: Any = importlib.import_module("mteb.benchmarks.get_benchmark")
 _evaluate_module: Any = importlib.import_module("mteb.evaluate")
+_measures_module: Any = importlib.import_module("mteb._evaluators.retrieval_metrics")
 
 __all__ = [
     "document_prompt",
@@ -43,6 +47,7 @@ __all__ = [
     "mteb_parser",
     "problems",
     "query_texts",
+    "quick_areas",
     "register_benchmark",
     "register_model",
     "register_tasks",
@@ -269,3 +274,27 @@ def standard_scores(
         previous_results_model_meta=previous_results_model_meta,
     )
     return scores
+
+
+@contextmanager
+def quick_areas() -> Iterator[None]:
+    """Let mteb measure abstention curves without scikit-learn's checks of what mteb has just drawn itself.
+
+    Each of mteb's 105 abstention scores (``nauc_...``) takes two areas, and these checks are two thirds of its cost: on
+    a small task a third of the whole evaluation. Scores stay the same to the last bit. Where mteb takes its areas
+    otherwise than with ``sklearn.metrics.auc``, this changes nothing.
+    """
+    before = getattr(_measures_module, "auc", None)
+    if before is not sklearn.metrics.auc:
+        yield
+        return
+    _measures_module.auc = _area
+    try:
+        yield
+    finally:
+        _measures_module.auc = before
+
+
+def _area(x: Any, y: Any) -> float:
+    """What ``sklearn.metrics.auc`` gives for arrays of numbers whose ``x`` rise."""
+    return float(trapezoid(y, x))

@@ -20,7 +20,7 @@ from evaluators.plugin.checks import DatasetError, column, retrieval_problems, s
 from evaluators.plugin.data import TaskData
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.first_stage import FirstStage, read_first_stage
-from evaluators.plugin.mteb_internals import is_cross_encoder, is_sparse_encoder
+from evaluators.plugin.mteb_internals import is_cross_encoder, is_sparse_encoder, quick_areas
 from evaluators.plugin.predictions import one_prediction_file
 from evaluators.plugin.results import (
     PER_QUERY,
@@ -311,7 +311,8 @@ class BeyondTask(AbsTaskRetrieval):
         try:
             if split["top_ranked"] is not None and is_sparse_encoder(model) and self.metadata.type == "Retrieval":
                 model = PickableEncoder(model)  # reranking tasks get dense embeddings from mteb
-            return super()._evaluate_subset(model, split, prediction_folder=prediction_folder, **kwargs)
+            with quick_areas():
+                return super()._evaluate_subset(model, split, prediction_folder=prediction_folder, **kwargs)
         finally:
             self._top_k = top_k
             self._model = self._prediction_folder = None

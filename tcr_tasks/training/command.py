@@ -6,8 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from tcr_tasks.options import require_folder
-
 
 def add_train_command(steps: Any) -> None:
     """Add ``train`` to the steps of ``mteb-beyond tcr``."""
@@ -47,6 +45,7 @@ def add_train_command(steps: Any) -> None:
 
 def _train(args: argparse.Namespace) -> int:
     from evaluators.training.extra import require_extra
+    from tcr_tasks.options import require_folder
     from tcr_tasks.training.reading import config_file, read_config, with_places
 
     if args.show:

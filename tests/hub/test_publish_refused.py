@@ -145,4 +145,4 @@ def test_a_dry_run_of_a_directory_named_as_the_repository_does_not_touch_it(
 
 def test_a_card_of_no_task(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["card", "NoSuch"]) == 1
-    assert "'NoSuch' is no task that mteb knows; ours are FollowIRCore17, " in capsys.readouterr().err
+    assert "'NoSuch' is no task that mteb knows; ours are FollowIRCollection, " in capsys.readouterr().err

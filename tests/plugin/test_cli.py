@@ -146,7 +146,10 @@ def test_run_reranks_a_first_stage(tmp_path: Path, tiny_models: dict[str, Path])
             "does not concern IFIRSample",
         ),
         (["-m", "mteb/baseline-bm25s", "-t", "NFCorpus", "--first-stage", "."], "not with NFCorpus"),
-        (["-m", "mteb/baseline-bm25s", "-t", "TCRSample", "--first-stage", "/nowhere"], "no saved predictions"),
+        (
+            ["-m", "mteb/baseline-bm25s", "-t", "TCRSample", "--first-stage", "/nowhere"],
+            "no TCRSample_predictions.json at or below",
+        ),
         (
             ["-m", "mteb/baseline-bm25s", "-t", "TCRSample", "--first-stage", ".", "--first-stage-top-k", "0"],
             "at least 1",
