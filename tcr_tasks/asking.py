@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from evaluators.judge import EndpointError, LanguageModel, Outcome, Plan, Reply, Request
-from evaluators.judge.replies import Replies, read_replies
+from evaluators.judge.replies import Replies
 from evaluators.judge.reply import UnreadableReplyError
 from evaluators.judge.request import CHARACTERS_PER_TOKEN
 from tcr_tasks.cutting import Cutter
 
-__all__ = ["MARK", "Asker", "Estimate", "Planned", "Replies", "Took", "is_doubtful", "read_replies", "remedy"]
+__all__ = ["MARK", "Asker", "Estimate", "Planned", "Took", "is_doubtful", "remedy", "unreadable_keys"]
 
 _Key = TypeVar("_Key", bound=Hashable)
 _T = TypeVar("_T")
@@ -109,7 +109,8 @@ class Asker:
         self._watch(made, label)
         self._made.update(outcome.request.key for outcome in made)
         self.failed.update((key, outcome) for key, outcome in found.items() if outcome.failure is not None)
-        outcomes = [(self.failed | found)[one.request.key] for one in asked.values()]
+        known = self.failed | found
+        outcomes = [known[one.request.key] for one in asked.values()]
         replies: Replies[_Key, _T] = Replies({}, {}, {})
         for (key, one), outcome in zip(asked.items(), outcomes, strict=True):
             replies.add(key, outcome, one.read)

@@ -130,8 +130,8 @@ def figure_3(found: Sequence[Compared]) -> Figure | None:
             Panel(
                 "",
                 [_bars(name, forms) for name, forms in by_model.items()],
-                "form of the instruction",
-                "difference in score x 100",
+                _X_TITLE,
+                _Y_TITLE,
             )
         ],
     )

@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-# What the command returns when it waits for somebody; 1 is an error, 2 unusable arguments.
-WAITING = 3
+from evaluators.construction.options import WAITING, add_next_stage_dry_run_option, add_stage_options, workspace_of
 
 
 def add_build_command(steps: Any) -> None:
@@ -94,12 +93,10 @@ def add_build_command(steps: Any) -> None:
     for name, what in (
         ("whole-collection", "write the whole collection as the corpus, for retrieval from it; candidates stay"),
         ("accept-unreviewed", "write the dataset although people's decisions are missing; the card says so"),
-        ("redo", "make stages again whose input or settings changed"),
-        ("ask-again", "ask once more where a reply could not be read"),
-        ("allow-failed", "go on where calls failed, without what they were for"),
-        ("dry-run", "say how many calls the next stage needs, and stop before it"),
     ):
         command.add_argument(f"--{name}", action="store_true", help=what)
+    add_stage_options(command)
+    add_next_stage_dry_run_option(command)
     add_model_options(
         command.add_argument_group("language model"), "llm", "model that drafts instructions and verdicts"
     )
@@ -107,7 +104,7 @@ def add_build_command(steps: Any) -> None:
 
 
 def _build(args: argparse.Namespace) -> int:
-    from evaluators.construction.workspace import Pause, Workspace
+    from evaluators.construction.workspace import Pause
     from evaluators.judge import PromptedAsking
     from evaluators.judge.options import language_model_of, sampling_of
     from followir_tasks.construction.asking import read_prompts
@@ -126,14 +123,7 @@ def _build(args: argparse.Namespace) -> int:
     if args.llm:
         prompts = read_prompts(args.prompts)
         asking = PromptedAsking(language_model_of(args, "llm"), args.llm, sampling_of(args, "llm"), prompts)
-    workspace = Workspace(
-        args.out.expanduser(),
-        asking.language_model if asking else None,
-        redo=args.redo,
-        dry_run=args.dry_run,
-        ask_again=args.ask_again,
-        allow_failed=args.allow_failed,
-    )
+    workspace = workspace_of(args, asking.language_model if asking else None)
     pools = [Ranker(name, args.batch_size) for name in dict.fromkeys(args.pool)]
     scorer = Ranker(args.maxp, args.batch_size) if args.maxp else pools[0]
     source = read_source(

@@ -98,11 +98,17 @@ def build(
     passages = best_passages(workspace, scorer, collection, source.key, {t.topic: t.query for t in used}, chosen)
     pairs = [
         export.Pair(
-            t.topic, t.query, t.instruction, reviewed.wordings[t.topic].text, t.relevant, t.judged,
-            reviewed.settled[t.topic], passages[t.topic],
+            t.topic,
+            t.query,
+            t.instruction,
+            reviewed.wordings[t.topic].text,
+            t.relevant,
+            t.judged,
+            reviewed.settled[t.topic],
+            passages[t.topic],
         )
         for t in used
-    ]  # fmt: skip
+    ]
     report = {
         "size": {"source": asdict(source.size), **_sizes(pairs)},
         "topics": {p.topic: _topic_row(p.settled) for p in pairs},

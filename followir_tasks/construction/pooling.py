@@ -213,8 +213,10 @@ def candidates(
     """
     many = [f"{t} ({len(ds)})" for t, ds in relevant.items() if len(ds) > number]
     if many:
-        raise ValueError(f"{len(many)} topics have more than {number} relevant documents: {shown(many)}; "
-                         "allow more with --candidates")  # fmt: skip
+        raise ValueError(
+            f"{len(many)} topics have more than {number} relevant documents: {shown(many)}; "
+            "allow more with --candidates"
+        )
     out = {
         topic: [*documents, *interleaved([pool[topic] for pool in pools], number - len(documents))]
         for topic, documents in relevant.items()

@@ -11,7 +11,7 @@ from typing import Literal
 
 from followir_tasks.construction.topics import Topic
 
-__all__ = ["Band", "Chosen", "QueryField", "Selection", "same_topic", "select"]
+__all__ = ["Band", "Chosen", "QueryField", "Selection", "select"]
 
 QueryField = Literal["description", "title"]
 # Share of common words from which two topics are one. Robust04 and Core17 have 50 topics in common, some with another
@@ -78,15 +78,8 @@ class Selection:
     counts: dict[str, int]
 
 
-def same_topic(first: Topic, second: Topic) -> bool:
-    """Whether two topics ask for the same, whatever their numbers: 60 % of the words of both are in both.
-
-    Words of description and narrative, each counted once, in any case.
-    """
-    return _alike(_words(first), _words(second))
-
-
 def _words(topic: Topic) -> frozenset[str]:
+    """The words of description and narrative, each once, in small letters."""
     return frozenset(_WORD.findall(f"{topic.description} {topic.narrative}".casefold()))
 
 
@@ -164,4 +157,5 @@ def select(
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether topics with these words ask for the same, whatever their numbers: 60 % of the words are in both."""
     return bool(one & other) and len(one & other) >= _SAME * len(one | other)

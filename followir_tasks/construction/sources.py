@@ -127,12 +127,16 @@ def with_texts(workspace: Workspace, source: Source, band: Band) -> tuple[list[C
             f"{source.documents.name}: it holds {len(texts)} of {len(wanted)} relevant documents, too few for any "
             "topic; do topics, judgements and documents belong together?"
         )
-    return kept, texts, {
-        "n_relevant_documents": len(wanted),
-        "n_relevant_documents_not_in_collection": len(wanted) - len(rows),
-        "n_relevant_documents_without_text": len(rows) - len(texts),
-        "n_topics_with_too_few_relevant_in_collection": len(there) - len(kept),
-    }  # fmt: skip
+    return (
+        kept,
+        texts,
+        {
+            "n_relevant_documents": len(wanted),
+            "n_relevant_documents_not_in_collection": len(wanted) - len(rows),
+            "n_relevant_documents_without_text": len(rows) - len(texts),
+            "n_topics_with_too_few_relevant_in_collection": len(there) - len(kept),
+        },
+    )
 
 
 def collected(workspace: Workspace, source: Source) -> Collection:

@@ -6,18 +6,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from evaluators.plugin.report_options import add_report_options
+
 
 def add_report_command(steps: Any) -> None:
     """Add ``report`` to the sub-commands of ``mteb-beyond followir``."""
     command = steps.add_parser("report", help="print results in the shape of the FollowIR paper's Table 2")
-    command.add_argument("folder", metavar="DIR", help="the --output-folder of `mteb-beyond run`")
-    command.add_argument(
-        "--published",
-        choices=("matching", "all", "none"),
-        default="matching",
-        help="show the paper's numbers for the models that are in the paper, for all of its models, or not "
-        "(%(default)s)",
-    )
+    add_report_options(command)
     command.add_argument("--out", type=Path, metavar="FILE.md", help="write it there instead")
     command.set_defaults(func=_report)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 def add_teach_command(steps: Any) -> None:
     """Add ``teach`` to the steps of ``mteb-beyond followir``."""
+    from evaluators.construction.options import add_stage_options
     from evaluators.judge.options import add_dry_run_option, add_model_options
 
     command = steps.add_parser(
@@ -48,12 +49,7 @@ def add_teach_command(steps: Any) -> None:
         help="judge by a local reranker of a causal language model: a directory of `followir reranker` or `followir "
         "train`, or causal-lm:MODEL; relevant where its probability is above a half",
     )
-    for name, what in (
-        ("redo", "make stages again whose input or settings changed"),
-        ("ask-again", "ask once more where a reply could not be read"),
-        ("allow-failed", "go on where calls failed, without what they were for"),
-    ):
-        command.add_argument(f"--{name}", action="store_true", help=what)
+    add_stage_options(command)
     add_dry_run_option(command)
     add_model_options(command.add_argument_group("writer"), "llm", "model that writes the documents")
     add_model_options(command.add_argument_group("judge"), "judge", "model that judges them, if not --reranker")
@@ -61,7 +57,8 @@ def add_teach_command(steps: Any) -> None:
 
 
 def _teach(args: argparse.Namespace) -> int:
-    from evaluators.construction.workspace import Pause, Workspace
+    from evaluators.construction.options import workspace_of
+    from evaluators.construction.workspace import Pause
     from evaluators.judge.asking import PromptedAsking
     from evaluators.judge.options import language_model_of, sampling_of
     from followir_tasks.teaching import synthesis
@@ -80,14 +77,7 @@ def _teach(args: argparse.Namespace) -> int:
 
     writer = asking("llm")
     chosen = choose_topics(args.topics, args.exclude, args.query)
-    workspace = Workspace(
-        args.out.expanduser(),
-        writer.language_model,
-        redo=args.redo,
-        dry_run=args.dry_run,
-        ask_again=args.ask_again,
-        allow_failed=args.allow_failed,
-    )
+    workspace = workspace_of(args, writer.language_model)
     try:
         documents = synthesis.write_documents(workspace, writer, chosen.pairs, args.per_label)
         if args.reranker is None:

@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-# What the command returns when it waits for somebody; 1 is an error, 2 unusable arguments.
-WAITING = 3
+from evaluators.construction.options import WAITING, add_next_stage_dry_run_option, add_stage_options, workspace_of
 
 
 def add_build_command(action: Any) -> None:
@@ -73,18 +72,16 @@ def add_build_command(action: Any) -> None:
     for name, what in (
         ("accept-unreviewed", "write the dataset although decisions of reviewers are missing; the card says so"),
         ("keep-empty", "keep instructions that no passage meets"),
-        ("redo", "make stages again whose input or settings changed"),
-        ("ask-again", "ask once more where a reply could not be read"),
-        ("allow-failed", "go on where calls failed, without what they were for"),
-        ("dry-run", "say how many calls the next stage needs, and stop before it"),
     ):
         command.add_argument(f"--{name}", action="store_true", help=what)
+    add_stage_options(command)
+    add_next_stage_dry_run_option(command)
     add_model_options(command.add_argument_group("language model"), "llm", "model that writes and checks instructions")
     command.set_defaults(func=_build)
 
 
 def _build(args: argparse.Namespace) -> int:
-    from evaluators.construction.workspace import Pause, Workspace
+    from evaluators.construction.workspace import Pause
     from evaluators.judge.options import language_model_of, sampling_of
     from ifir_tasks.construction.domains import choose_domain
     from ifir_tasks.construction.pipeline import Options, build
@@ -97,14 +94,7 @@ def _build(args: argparse.Namespace) -> int:
     domain = choose_domain(args.domain, args.domains)
     language_model = language_model_of(args, "llm")
     asking = DomainAsking(language_model, args.llm or "", sampling_of(args, "llm"), read_prompts(args.prompts), domain)
-    workspace = Workspace(
-        args.out.expanduser(),
-        language_model if args.llm else None,
-        redo=args.redo,
-        dry_run=args.dry_run,
-        ask_again=args.ask_again,
-        allow_failed=args.allow_failed,
-    )
+    workspace = workspace_of(args, language_model if args.llm else None)
     source = read_source(args.corpus, args.queries, args.qrels, args.min_grade)
     options = Options(
         args.route, args.seed, args.marks, args.accept_unreviewed, args.keep_empty, args.examples, args.license

@@ -9,6 +9,7 @@ from typing import Any
 import mteb
 from rich.console import Console
 
+from evaluators.plugin.report_options import add_report_options
 from ifir_tasks.report.errors import (
     SPECIALISED,
     Thresholds,
@@ -33,14 +34,7 @@ def add_report_command(action: Any) -> None:
 
 def _add_report(action: Any) -> None:
     command = action.add_parser("report", help="print results in the shapes of the IFIR paper's tables")
-    command.add_argument("folder", metavar="DIR", help="the --output-folder of `mteb-beyond run`")
-    command.add_argument(
-        "--published",
-        choices=("matching", "all", "none"),
-        default="matching",
-        help="show the paper's numbers for the models that are in the paper, for all of its models, or not "
-        "(%(default)s)",
-    )
+    add_report_options(command)
     command.add_argument(
         "--out",
         metavar="PATH",

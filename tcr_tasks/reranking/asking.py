@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from evaluators import judge
 from evaluators.judge import Prompt, Sampling, package_prompts
-from tcr_tasks.asking import Asker, Planned, Replies
+from evaluators.judge.replies import Replies
+from tcr_tasks.asking import Asker, Planned
 from tcr_tasks.builder.tokens import default_counter
 from tcr_tasks.cutting import Cutter
 from tcr_tasks.reranking.pool import Usage

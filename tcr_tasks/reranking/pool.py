@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from tcr_tasks.asking import Planned, Replies
+from evaluators.judge.replies import Replies
+from tcr_tasks.asking import Planned
 from tcr_tasks.cutting import ShownTable
 
 # How many of the first stage's best tables are reranked; ``None``: all that it found (T∞ in the paper).

@@ -12,11 +12,11 @@ from mteb.models import EncoderProtocol
 from mteb.types import PromptType
 
 from evaluators.judge import Prompt, PromptedAsking, Reply, Request, package_prompts
+from evaluators.judge.replies import read_replies
 from evaluators.plugin.doubt import FAILED_CALLS
 from evaluators.plugin.given import given_model
 from evaluators.plugin.models import recorded
 from evaluators.plugin.searching import is_searcher, searcher
-from tcr_tasks.asking import read_replies
 from tcr_tasks.builder.tokens import default_counter
 from tcr_tasks.cutting import Cutter
 from tcr_tasks.retrieval.replies import UNREADABLE_REPLIES, read_description, read_table

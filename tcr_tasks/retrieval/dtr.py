@@ -143,9 +143,12 @@ class DTR:
         words = tokenizer.tokenize(text)
         kept_words = words[: most - 2 - shown.shape[1]]
         encoded = tokenizer(
-            table=shown, queries=tokenizer.convert_tokens_to_string(kept_words), truncation="drop_rows_to_fit",
-            max_length=most, return_tensors="pt",
-        )  # fmt: skip
+            table=shown,
+            queries=tokenizer.convert_tokens_to_string(kept_words),
+            truncation="drop_rows_to_fit",
+            max_length=most,
+            return_tensors="pt",
+        )
         tokens = {key: value[0] for key, value in encoded.items()}
         cut = _cut(frame, shown, tokens["token_type_ids"], tokenizer)
         counts.update(cut)

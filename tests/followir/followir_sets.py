@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from evaluators.plugin.dataset import Card, write_dataset
-
-# For the language-model server of the judge's tests.
-sys.path.insert(0, str(Path(__file__).parent.parent / "judge"))
 
 Rows = list[dict[str, Any]]
 DOCS = [f"d{i:02}" for i in range(12)]

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import pytrec_eval
 from fixed_ranking import FixedRanking, Run, scores_of
+from followir_sets import CANDIDATES, CHANGED, DOCS, JUDGED
 from mteb._evaluators.retrieval_metrics import calculate_pmrr, evaluate_p_mrr_change
 from mteb.abstasks import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
@@ -38,18 +39,6 @@ K_VALUES = [1, 3, 5, 10, 20, 100, 1000]
 
 
 # --- three topics, twelve passages, eight candidates each ----------------------------------------------------------
-
-DOCS = [f"d{i:02}" for i in range(12)]
-CANDIDATES = {"t1": DOCS[:8], "t2": DOCS[2:10], "t3": DOCS[4:]}
-JUDGED: Qrels = {
-    "t1-og": {"d00": 1, "d01": 2, "d02": 1, "d03": 0},
-    "t1-changed": {"d00": 1, "d01": 0, "d02": 0, "d03": 0},
-    "t2-og": {"d05": 1, "d06": 1},
-    "t2-changed": {"d05": 1, "d06": 1},
-    "t3-og": {"d08": 1, "d11": 2},
-    "t3-changed": {"d08": 1, "d11": 0},
-}
-CHANGED = {"t1": ["d01", "d02"], "t2": [], "t3": ["d11"]}
 
 
 def written(

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from followir_topics import few_topics, short_topics
-from transformers import TrainerCallback
+from killed_training import Killed, Watch
 
 from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.models import resolve_model
@@ -187,31 +187,14 @@ def test_the_loss_is_the_cross_entropy_of_the_answers_however_batches_are_cut(
     assert found == pytest.approx([expected] * 3, rel=1e-4)
 
 
-class _Killed(BaseException):
-    pass
-
-
-class _Watch(TrainerCallback):
-    def __init__(self, kill_at: int | None = None) -> None:
-        self.kill_at = kill_at
-        self.weights: dict[str, torch.Tensor] = {}
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if state.global_step == self.kill_at:
-            raise _Killed
-
-    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.weights = {name: tensor.clone() for name, tensor in kwargs["model"].state_dict().items()}
-
-
 def test_a_killed_run_with_adapters_ends_in_the_weights_of_one_that_was_not(
     data: Path, causal_models: dict[str, Path], tmp_path: Path
 ) -> None:
     pytest.importorskip("peft")
     config = settings(data, causal_models["gpt2"], lora={"r": 4, "alpha": 8, "dropout": 0.1}, checkpoint_steps=2)
-    whole, killed, resumed = _Watch(), _Watch(kill_at=3), _Watch()
+    whole, killed, resumed = Watch(), Watch(kill_at=3), Watch()
     train(config, tmp_path / "whole", [whole])
-    with pytest.raises(_Killed):
+    with pytest.raises(Killed):
         train(config, tmp_path / "killed", [killed])
     run = tmp_path / "killed" / RUNS / GridRun(3e-3, 42).label
     assert [p.name for p in (run / CHECKPOINTS).iterdir()] == ["checkpoint-2"]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from killed_training import Killed, Watch
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from training_data import write_plain, write_small
-from transformers import TrainerCallback
 
 from evaluators.plugin.models import register_local_model
 from evaluators.plugin.running import evaluate
@@ -211,25 +211,6 @@ def test_a_second_call_trains_nothing_and_another_training_is_refused(
             train(config.model_copy(update={"evaluations": others}), copied)
 
 
-class _Killed(BaseException):
-    pass
-
-
-class _Watch(TrainerCallback):
-    """Keeps the weights at the end, and stops a run in the middle of an epoch."""
-
-    def __init__(self, kill_at: int | None = None) -> None:
-        self.kill_at = kill_at
-        self.weights: dict[str, torch.Tensor] = {}
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if state.global_step == self.kill_at:
-            raise _Killed
-
-    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.weights = {name: tensor.clone() for name, tensor in kwargs["model"].state_dict().items()}
-
-
 @pytest.mark.parametrize(
     ("lora", "keeps"),
     [(None, False), ({"r": 4, "alpha": 8, "dropout": 0.05}, False), (None, True)],
@@ -246,12 +227,12 @@ def test_a_killed_run_ends_in_the_weights_of_one_that_was_not(
     sets = [evaluation_set(config.evaluations[0], config, collections["in-domain"])]
     run = grid(config)[0]
 
-    def go(name: str, watch: _Watch) -> History:
+    def go(name: str, watch: Watch) -> History:
         return run_one(training_of(config), config, run, examples, sets, tmp_path / name, [watch])
 
-    whole, killed, resumed = _Watch(), _Watch(kill_at=3), _Watch()
+    whole, killed, resumed = Watch(), Watch(kill_at=3), Watch()
     expected = go("whole", whole)
-    with pytest.raises(_Killed):  # two steps an epoch: in the middle of the second
+    with pytest.raises(Killed):  # two steps an epoch: in the middle of the second
         go("killed", killed)
     assert [p.name for p in (tmp_path / "killed" / CHECKPOINTS).iterdir()] == ["checkpoint-2"]
     # What a kill while saving leaves.
