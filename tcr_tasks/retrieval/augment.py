@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from datasets import Dataset
 from mteb.models import EncoderProtocol
 from mteb.types import PromptType
 
-from evaluators.judge import Prompt, PromptedAsking, Reply, Request, package_prompts
-from evaluators.judge.replies import read_replies
+from evaluators.judge import Prompt, PromptedAsking, Reply, package_prompts
 from evaluators.plugin.doubt import FAILED_CALLS
 from evaluators.plugin.given import given_model
 from evaluators.plugin.models import recorded
 from evaluators.plugin.searching import is_searcher, searcher
+from tcr_tasks.asking import Asker, Planned
 from tcr_tasks.builder.tokens import default_counter
 from tcr_tasks.cutting import Cutter
 from tcr_tasks.retrieval.replies import UNREADABLE_REPLIES, read_description, read_table
@@ -24,7 +24,6 @@ from tcr_tasks.tasks import INSTRUCTION
 
 __all__ = ["CRAFT", "META", "QUERY_TO_TABLE", "MetaInfo", "QueryToTable", "meta_info", "query_to_table", "read_prompts"]
 
-_T = TypeVar("_T")
 META, CRAFT, QUERY_TO_TABLE = "meta", "craft", "q2t"
 FIELDS: Mapping[str, tuple[str, ...]] = {META: ("table",), CRAFT: ("table",), QUERY_TO_TABLE: ("question",)}
 # What each description must say, each on a line of its own.
@@ -40,22 +39,24 @@ def read_prompts() -> dict[str, Prompt]:
     return package_prompts(FOLDER, FIELDS)
 
 
-def description_requests(
-    asking: PromptedAsking, prompt: str, texts: Sequence[str]
-) -> Iterator[tuple[Request, tuple[str]]]:
+def descriptions_planned(asking: PromptedAsking, prompt: str, texts: Sequence[str]) -> Iterator[Planned[str]]:
     """What is asked of each document, with what the language model sees of it: all, or the first rows of a long one."""
+
+    def read(reply: Reply) -> str:
+        return read_description(reply, PARTS[prompt])
+
     cutter = Cutter(default_counter())
     for text in texts:
         found = cutter.shown({"": text}, _LONGEST_TABLE)
         # Of a text without rows the beginning.
         seen = text[: len(text) * _LONGEST_TABLE // cutter.tokens(text)] if found is None else found[0].text
-        yield asking.request_by(prompt, table=seen), (seen,)
+        yield Planned(asking.request_by(prompt, table=seen), (seen,), read)
 
 
-def table_requests(asking: PromptedAsking, queries: Sequence[str]) -> Iterator[tuple[Request, tuple[()]]]:
+def tables_planned(asking: PromptedAsking, queries: Sequence[str]) -> Iterator[Planned[str]]:
     """What is asked of each query."""
     for text in queries:
-        yield asking.request_by(QUERY_TO_TABLE, question=_question(text)), ()
+        yield Planned(asking.request_by(QUERY_TO_TABLE, question=_question(text)), (), read_table)
 
 
 def _question(query: str) -> str:
@@ -68,14 +69,15 @@ class _Augmented:
 
     Attributes:
         doubt_figures: after a run, what makes a score doubtful: ``n_failed_calls`` (different ones), for which
-            :func:`evaluators.plugin.evaluate` asks again when it is run again; ``n_unreadable_replies``, which stay;
-            those of the model inside.
+            :func:`evaluators.plugin.evaluate` asks again when it is run again; ``n_unreadable_replies``, which stay
+            unless they are asked for again; those of the model inside.
     """
 
-    def __init__(self, model: Any, asking: PromptedAsking) -> None:
+    def __init__(self, model: Any, asking: PromptedAsking, again: bool) -> None:
         self.mteb_model_meta = model.mteb_model_meta
         self._inside = searcher(model)
         self._asking = asking
+        self._asker = Asker(asking.language_model, again=again)
         self._figures: dict[str, float] = {}
 
     @property
@@ -85,16 +87,12 @@ class _Augmented:
         both = {name: inside.get(name, 0) + self._figures.get(name, 0) for name in _COUNTS}
         return {**inside, **self._figures, **both}
 
-    def _read(
-        self, requests: Sequence[Request], ids: Sequence[str], label: str, read: Callable[[Reply], _T]
-    ) -> dict[str, _T]:
+    def _read(self, asked: Mapping[str, Planned[str]], label: str) -> dict[str, str]:
         """What was read from the replies, by id; the rest is logged and counted, and stays as it is."""
-        replies = read_replies(ids, self._asking.language_model.ask(requests, label=label), read)
-        replies.warn(label)
-        key_of = dict(zip(ids, (request.key for request in requests), strict=True))
+        replies, _ = self._asker.ask(asked, label)
         self._figures = {
-            FAILED_CALLS: len({key_of[one] for one in replies.failed}),
-            UNREADABLE_REPLIES: len({key_of[one] for one in replies.unreadable}),
+            FAILED_CALLS: len({asked[one].request.key for one in replies.failed}),
+            UNREADABLE_REPLIES: len({asked[one].request.key for one in replies.unreadable}),
         }
         return replies.read
 
@@ -106,21 +104,19 @@ class MetaInfo(_Augmented):
     and ``documents_shortened_for_description_share``, of which the language model saw the first rows only.
     """
 
-    def __init__(self, model: Any, asking: PromptedAsking, prompt: str) -> None:
-        super().__init__(model, asking)
+    def __init__(self, model: Any, asking: PromptedAsking, prompt: str, again: bool) -> None:
+        super().__init__(model, asking, again)
         self._prompt = prompt
 
     def index(self, corpus: Any, **kwargs: Any) -> None:
         """Ask for a description of every document, and let the model inside index both."""
         ids = list(corpus["id"])
-        asked = list(description_requests(self._asking, self._prompt, corpus["text"]))
-        requests = [request for request, _ in asked]
-        parts = PARTS[self._prompt]
-        found = self._read(requests, ids, "descriptions", lambda reply: read_description(reply, parts))
+        asked = dict(zip(ids, descriptions_planned(self._asking, self._prompt, corpus["text"]), strict=True))
+        found = self._read(asked, "descriptions")
         own = corpus["title"] if "title" in corpus.column_names else [""] * len(ids)
         titles = [" ".join(filter(None, (title, found.get(key)))) for key, title in zip(ids, own, strict=True)]
         augmented = Dataset(pa.table({"id": ids, "title": titles, "text": list(corpus["text"])}))
-        n_cut = sum(shown != (text,) for (_, shown), text in zip(asked, corpus["text"], strict=True))
+        n_cut = sum(one.tables != (text,) for one, text in zip(asked.values(), corpus["text"], strict=True))
         self._figures |= {
             "documents_without_description_share": 1 - len(found) / max(len(ids), 1),
             "documents_shortened_for_description_share": n_cut / max(len(ids), 1),
@@ -146,11 +142,10 @@ class QueryToTable(_Augmented):
     def search(self, queries: Any, **kwargs: Any) -> Any:
         """Ask for a table for every question, and let the model inside search with it."""
         ids = list(queries["id"])
-        asked = [_question(text) for text in queries["text"]]
-        requests = [request for request, _ in table_requests(self._asking, queries["text"])]
-        found = self._read(requests, ids, "tables for questions", read_table)
+        asked = dict(zip(ids, tables_planned(self._asking, queries["text"]), strict=True))
+        found = self._read(asked, "tables for questions")
         # Stripped, as mteb hands documents to encoders.
-        texts = [found.get(key, text).strip() for key, text in zip(ids, asked, strict=True)]
+        texts = [found.get(key, _question(text)).strip() for key, text in zip(ids, queries["text"], strict=True)]
         self._figures |= {"queries_without_table_share": 1 - len(found) / max(len(ids), 1)}
         return self._inside.search(Dataset(pa.table({"id": ids, "text": texts})), **kwargs)
 
@@ -172,7 +167,7 @@ class _AsDocuments:
         return self._encoder.similarity_pairwise(embeddings1, embeddings2)
 
 
-def meta_info(model: Any, asking: PromptedAsking, *, prompt: str = META) -> Any:
+def meta_info(model: Any, asking: PromptedAsking, *, prompt: str = META, again: bool = False) -> Any:
     """The model with a description of each table before it: Meta-Info Generation, or CRAFT's augmentation.
 
     Where the description stands is our choice; the paper says that it is concatenated with the table.
@@ -181,22 +176,24 @@ def meta_info(model: Any, asking: PromptedAsking, *, prompt: str = META) -> Any:
         model: a sentence-transformers model, a model in mteb's form such as a cascade, or a ``ModelMeta``.
         asking: the language model.
         prompt: ``meta`` for the paper's three kinds of metadata, ``craft`` for a title and a description.
+        again: whether to ask once more where a stored reply cannot be read.
     """
     inside = given_model(model)
-    return recorded(MetaInfo(inside, asking, prompt), inside.mteb_model_meta, _record(asking, prompt))
+    return recorded(MetaInfo(inside, asking, prompt, again), inside.mteb_model_meta, _record(asking, prompt))
 
 
-def query_to_table(model: Any, asking: PromptedAsking) -> Any:
+def query_to_table(model: Any, asking: PromptedAsking, *, again: bool = False) -> Any:
     """The model, searching with a hypothetical table in place of each question: Query-to-Table.
 
     Args:
         model: a sentence-transformers model, a model in mteb's form, or a ``ModelMeta``.
         asking: the language model.
+        again: whether to ask once more where a stored reply cannot be read.
     """
     given = given_model(model)
     encodes = isinstance(given, EncoderProtocol) and not is_searcher(given)
     inside = _AsDocuments(given) if encodes else given
-    return recorded(QueryToTable(inside, asking), given.mteb_model_meta, _record(asking, QUERY_TO_TABLE))
+    return recorded(QueryToTable(inside, asking, again), given.mteb_model_meta, _record(asking, QUERY_TO_TABLE))
 
 
 def _record(asking: PromptedAsking, prompt: str) -> dict[str, Any]:

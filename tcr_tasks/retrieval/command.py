@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evaluators.judge.options import add_dry_run_option, add_model_options
-from tcr_tasks.options import MODEL_HELP, add_out_option, add_task_options, needed_out
+from tcr_tasks.options import MODEL_HELP, add_ask_again_option, add_out_option, add_task_options, needed_out
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +81,7 @@ def add_retrieve_command(steps: Any) -> None:
     )
     add_model_options(command.add_argument_group("language model"), "llm", "writes descriptions or tables")
     add_dry_run_option(command)
+    add_ask_again_option(command)
     # A description is longer than what other commands ask for.
     command.set_defaults(func=_retrieve, llm_max_tokens=2048)
 
@@ -109,6 +110,8 @@ def _retrieve(args: argparse.Namespace) -> int:
                 prediction_folder=args.out / "predictions",
                 encode_kwargs={"batch_size": args.batch_size, "show_progress_bar": False},
                 show_progress_bar=False,
+                # What a reply that is asked for again changes, a result file cannot tell.
+                overwrite_strategy="always" if args.ask_again else "only-missing",
             )
             labels = {"model": variant.name, "kind": variant.kind, "setting": variant.setting}
             rows = rows_of(result, **labels, instruction=args.instruction)
@@ -136,6 +139,8 @@ def _check(args: argparse.Namespace) -> None:
     needed_out(args)
     if args.dry_run and args.llm is None:
         raise ValueError("--dry-run tells what asking a language model takes, and there is no --llm")
+    if args.ask_again and args.llm is None:
+        raise ValueError("--ask-again concerns replies of a language model, and there is no --llm")
     if args.batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {args.batch_size}")
     for option, methods in OPTIONS.items():
@@ -172,16 +177,17 @@ def _planned(args: argparse.Namespace, task: Any) -> str:
     from tcr_tasks.asking import Estimate
     from tcr_tasks.builder.tokens import default_counter
     from tcr_tasks.cutting import Cutter
-    from tcr_tasks.retrieval.augment import CRAFT, META, description_requests, table_requests
+    from tcr_tasks.retrieval.augment import CRAFT, META, descriptions_planned, tables_planned
 
     task.load_data()
     asking, prompts = _asking(args), {"cascade": CRAFT, "meta": META}
     estimate = Estimate(asking.language_model, Cutter(default_counter()))
     for splits in task.dataset.values():
         if args.method in prompts:
-            estimate.add(description_requests(asking, prompts[args.method], splits[SPLIT]["corpus"]["text"]))
+            planned = descriptions_planned(asking, prompts[args.method], splits[SPLIT]["corpus"]["text"])
         else:
-            estimate.add(table_requests(asking, splits[SPLIT]["queries"]["text"]))
+            planned = tables_planned(asking, splits[SPLIT]["queries"]["text"])
+        estimate.add_planned(planned, again=args.ask_again)
     return estimate.told(f"{args.method}, {task.metadata.name}")
 
 
@@ -239,7 +245,7 @@ def _cascade(args: argparse.Namespace) -> Iterable[Variant]:
     made = cascade(stages)
     if args.llm is None:
         return [Variant(made, "cascade", "cascade (CRAFT-Simplified, re-created)", " > ".join(told))]
-    augmented = meta_info(made, _asking(args), prompt=CRAFT)
+    augmented = meta_info(made, _asking(args), prompt=CRAFT, again=args.ask_again)
     kind = f"cascade + {AUGMENTED} (CRAFT, re-created)"
     return [Variant(augmented, f"cascade ({args.llm})", kind, " > ".join(told))]
 
@@ -249,7 +255,7 @@ def _meta(args: argparse.Namespace) -> Iterable[Variant]:
     from tcr_tasks.retrieval.results import AUGMENTED
 
     model, name = _loaded(args.model, args)
-    return [Variant(meta_info(model, _asking(args)), name, f"Meta-Info, {AUGMENTED}", args.llm)]
+    return [Variant(meta_info(model, _asking(args), again=args.ask_again), name, f"Meta-Info, {AUGMENTED}", args.llm)]
 
 
 def _q2t(args: argparse.Namespace) -> Iterable[Variant]:
@@ -257,7 +263,11 @@ def _q2t(args: argparse.Namespace) -> Iterable[Variant]:
     from tcr_tasks.retrieval.results import AUGMENTED
 
     model, name = _loaded(args.model, args)
-    return [Variant(query_to_table(model, _asking(args)), name, f"Query-to-Table, {AUGMENTED}", args.llm)]
+    return [
+        Variant(
+            query_to_table(model, _asking(args), again=args.ask_again), name, f"Query-to-Table, {AUGMENTED}", args.llm
+        )
+    ]
 
 
 def _thyme(args: argparse.Namespace) -> Iterable[Variant]:

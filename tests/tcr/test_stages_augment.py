@@ -18,7 +18,7 @@ from evaluators.judge.reply import UnreadableReplyError
 from evaluators.plugin import evaluate
 from evaluators.plugin.models import BM25
 from tcr_tasks.diagnostics.models import encoded_once
-from tcr_tasks.retrieval.augment import CRAFT, META, description_requests, meta_info, query_to_table, read_prompts
+from tcr_tasks.retrieval.augment import CRAFT, META, descriptions_planned, meta_info, query_to_table, read_prompts
 from tcr_tasks.retrieval.cascade import cascade
 from tcr_tasks.retrieval.multivector import multi_vector
 from tcr_tasks.retrieval.printed import read_printed
@@ -101,6 +101,17 @@ def test_results_with_failed_calls_are_made_again(server: LanguageModelServer, s
     assert (again["n_failed_calls"], again["n_unreadable_replies"]) == (0, 1)
     n = len(server.counts.requests)
     assert scores()["recall_at_1"] == again["recall_at_1"] and len(server.counts.requests) == n
+
+
+def test_unreadable_replies_are_asked_for_again(server: LanguageModelServer, small: Path) -> None:
+    model = query_to_table(WordEncoder(), asking(server))
+    run_of(model, small_task(small))
+    assert model.doubt_figures["n_unreadable_replies"] == 1
+    server.scorer = lambda messages: "Name: rivers\n```csv\nriver,length\nSaar,246\n```"
+    n = len(server.counts.requests)
+    again = query_to_table(WordEncoder(), asking(server), again=True)
+    run_of(again, small_task(small))
+    assert again.doubt_figures["n_unreadable_replies"] == 0 and len(server.counts.requests) == n + 1
 
 
 def test_a_misbehaving_server(server: LanguageModelServer, small: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -216,11 +227,12 @@ def test_of_long_documents_the_beginning_is_shown(
 ) -> None:
     table, prose = "n:\na,b\n" + "".join(f'{i},"x, y"\n' for i in range(100)) + "\n\n", "word " * 400
     monkeypatch.setattr("tcr_tasks.retrieval.augment._LONGEST_TABLE", 200)
-    (_, (short,)), (_, (cut,)), (request, (begun,)) = description_requests(asking(server), META, ["x", table, prose])
+    planned = list(descriptions_planned(asking(server), META, ["x", table, prose]))
+    (short,), (cut,), (begun,) = (one.tables for one in planned)
     assert short == "x"
     read = read_printed(cut)
     assert read is not None and read.header == ("a", "b") and read.rows[0] == ("0", "x, y") and 5 < len(read.rows) < 100
-    assert len(begun) == 1000 and request.messages[-1]["content"].count("word") == 200
+    assert len(begun) == 1000 and planned[2].request.messages[-1]["content"].count("word") == 200
     model = meta_info(WordEncoder(), asking(server))
     monkeypatch.setattr("tcr_tasks.retrieval.augment._LONGEST_TABLE", 30)
     run_of(model, small_task(small))

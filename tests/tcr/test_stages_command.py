@@ -168,6 +168,20 @@ def test_failed_calls_are_told_and_made_again(
         assert len(server.counts.requests) == before + 1 and read_rows(out) == [row]
 
 
+def test_unreadable_replies_can_be_asked_for_again(
+    small: Path, tmp_path: Path, server: LanguageModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("--method", "q2t", "-m", BM25, "--llm", "stand-in", "--llm-base-url", server.url, "--data", small)
+    monkeypatch.setattr(server, "scorer", lambda messages: "I cannot think of a table.")
+    before = len(server.counts.requests)
+    assert command(*arguments, "--out", tmp_path) == 0
+    monkeypatch.setattr(server, "scorer", lambda messages: "Name: n\n```csv\na,b\n1,2\n```")
+    assert command(*arguments, "--out", tmp_path) == 0
+    assert len(server.counts.requests) == before + 2 and "cannot be used" in read_rows(tmp_path)[0].notes
+    assert command(*arguments, "--ask-again", "--out", tmp_path) == 0
+    assert len(server.counts.requests) == before + 4 and "cannot be used" not in read_rows(tmp_path)[0].notes
+
+
 def test_a_folder_keeps_to_one_state_of_the_data(small: Path, tmp_path: Path) -> None:
     out, other = tmp_path / "out", tmp_path / "other"
     shutil.copytree(small, other)
