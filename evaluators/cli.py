@@ -99,10 +99,16 @@ def _configure_logging() -> None:
 
 
 def _extend_run(command: argparse.ArgumentParser) -> None:
+    from evaluators.causal.settings import CAUSAL_LM
     from evaluators.plugin.judge_command import add_judge_options
+    from evaluators.plugin.mteb_internals import option_of
     from evaluators.plugin.registry import registered_tasks
 
     group = command.add_argument_group("mteb-beyond", "options of our tasks; a variant gets result files of its own")
+    option_of(command, "--model").help = (
+        "Model to use: a name that mteb knows, a hub name, a local directory (also one of a training or of `followir "
+        f"reranker`), or {CAUSAL_LM}MODEL, which makes a reranker of such a causal language model."
+    )
     for option in {o.name: o for t in registered_tasks() for o in t.task_options}.values():
         group.add_argument(
             f"--{option.name.replace('_', '-')}",

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["quiet_bars", "terminated_as_interrupted"]
+__all__ = ["terminated_as_interrupted", "without_tqdm_bars"]
 
 
 @contextmanager
-def quiet_bars() -> Iterator[None]:
+def without_tqdm_bars() -> Iterator[None]:
     """Without the progress bars of libraries, which would run through ours; bm25s, for one, cannot be told."""
     from tqdm.std import tqdm  # type: ignore[import-untyped]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -11,6 +11,9 @@ import torch
 from evaluators.judge import Prompt
 
 __all__ = ["Answers", "Reading", "Tokens"]
+
+# Characters of a document that are looked at beyond a cut: a word may take fewer tokens when it is whole.
+_LOOK_AHEAD = 32
 
 
 class Answers(NamedTuple):
@@ -67,30 +70,65 @@ class Reading:
     def read(self, query: str, instruction: str, document: str) -> Tokens:
         """The prompt's tokens; of a document that is too long, the longest beginning that fits.
 
+        More characters may take fewer tokens, when they complete a word: words of up to ``_LOOK_AHEAD`` characters are
+        tried as a whole.
+
         Special tokens within the texts are broken up, so that no document can end the place it stands in.
 
         Raises:
             ValueError: if query and instruction do not fit even without a document.
         """
         query, instruction, document = (self._harmless(text) for text in (query, instruction, document))
-        ids = self._ids(query, instruction, document)
+        (ids,) = self._ids((query, instruction, document))
         if len(ids) <= self.max_length:
             return Tokens(ids, False)
-        kept = self._ids(query, instruction, "")
+        (kept,) = self._ids((query, instruction, ""))
         if len(kept) > self.max_length:
-            raise ValueError(
-                f"the prompt with this query and instruction has {len(kept)} tokens without a document, more than the "
-                f"{self.max_length} that fit (max_length, or the model's positions): {query[:80]!r}"
-            )
+            raise ValueError(self._no_room(query, len(kept)))
         fits, too_long = 0, len(document)
         while too_long - fits > 1:
             middle = (fits + too_long) // 2
-            found = self._ids(query, instruction, document[:middle])
+            (found,) = self._ids((query, instruction, document[:middle]))
             if len(found) <= self.max_length:
                 fits, kept = middle, found
             else:
                 too_long = middle
+        while longer := self._longer(query, instruction, document, fits):
+            fits, kept = longer
         return Tokens(kept, True)
+
+    def n_cut(self, rows: Sequence[tuple[str, str, str]]) -> int:
+        """How many (query, instruction, document) have a document that does not fit as a whole."""
+        whole = self._ids(*((self._harmless(q), self._harmless(i), self._harmless(d)) for q, i, d in rows))
+        return sum(len(ids) > self.max_length for ids in whole)
+
+    def require_room(self, asked: Iterable[tuple[str, str]]) -> None:
+        """Check that each (query, instruction) leaves room for a document, before anything is computed for one.
+
+        Raises:
+            ValueError: naming the longest that does not fit, and how many there are.
+        """
+        different = list(dict.fromkeys(asked))
+        whole = self._ids(*((self._harmless(query), self._harmless(told), "") for query, told in different))
+        sizes = {pair: len(ids) for pair, ids in zip(different, whole, strict=True) if len(ids) > self.max_length}
+        if sizes:
+            longest = max(sizes, key=lambda pair: sizes[pair])
+            more = f" ({len(sizes)} of {len(different)} are too long)" if len(sizes) > 1 else ""
+            raise ValueError(self._no_room(longest[0], sizes[longest]) + more)
+
+    def _no_room(self, query: str, size: int) -> str:
+        what, named = ("with this query and its instruction ", f": {query[:80]!r}") if query else ("", "")
+        return (
+            f"the prompt {what}has {size} tokens without a document, more than the {self.max_length} that fit "
+            f"(max_length, or the model's positions){named}"
+        )
+
+    def _longer(self, query: str, instruction: str, document: str, fits: int) -> tuple[int, list[int]] | None:
+        """A longer beginning that fits although some between them do not."""
+        ends = range(fits + 1, min(fits + _LOOK_AHEAD, len(document)) + 1)
+        found = self._ids(*((query, instruction, document[:end]) for end in ends))
+        fitting = [(end, ids) for end, ids in zip(ends, found, strict=True) if len(ids) <= self.max_length]
+        return fitting[-1] if fitting else None
 
     def padded(self, rows: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
         """A batch, padded on the left: ids, mask and positions, each (rows x longest)."""
@@ -110,13 +148,17 @@ class Reading:
             return "\n\n".join(message["content"] for message in messages)
         return str(self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
 
-    def _ids(self, query: str, instruction: str, document: str, answer: str = "") -> list[int]:
-        text = self._text(query, instruction, document) + answer
-        return [*self._begin, *self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]]
+    def _ids(self, *rows: tuple[str, str, str], answer: str = "") -> list[list[int]]:
+        """The tokens of each (query, instruction, document), with an answer behind the prompt."""
+        texts = [self._text(*row) + answer for row in rows]
+        if not texts:
+            return []
+        found = self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        return [[*self._begin, *ids] for ids in found]
 
     def _answer(self, word: str) -> int:
         """The one token by which a prompt that ends in the answer is longer."""
-        without, with_answer = (self._ids("a", "b", "c", answer) for answer in ("", word))
+        without, with_answer = (self._ids(("a", "b", "c"), answer=answer)[0] for answer in ("", word))
         added = with_answer[len(without) :]
         if with_answer[: len(without)] != without or len(added) != 1 or added == [self.tokenizer.unk_token_id]:
             told = self.tokenizer.convert_ids_to_tokens(with_answer[max(len(without) - 1, 0) :])

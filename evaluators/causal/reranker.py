@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from mteb.models import ModelMeta
 from numpy.typing import NDArray
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from evaluators.causal.loading import adapter_at, load_parts, reading_of
 from evaluators.causal.reading import Reading
 from evaluators.causal.scoring import probabilities
 from evaluators.causal.settings import CAUSAL_LM, FIELDS, PROMPT, CausalSettings, read_settings
@@ -21,7 +20,7 @@ from evaluators.judge import Prompt, read_prompt
 from evaluators.plugin.models import local_name, resolve_model, weights_revision
 from evaluators.plugin.mteb_internals import register_model
 
-__all__ = ["CausalReranker", "load_parts", "reading_of", "reranker_meta", "with_base_revision"]
+__all__ = ["CausalReranker", "reranker_meta", "with_base_revision"]
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +59,7 @@ class CausalReranker:
             ValueError: if a query with its instruction does not fit.
             NotFiniteError: if a probability is not finite.
         """
+        self.reading.require_room((query, instruction) for query, instruction, _ in rows)
         read = [self.reading.read(*row) for row in rows]
         if n := sum(tokens.cut for tokens in read):
             logger.warning("%d of %d documents were cut to fit %d tokens", n, len(rows), self.reading.max_length)
@@ -93,7 +93,7 @@ def reranker_meta(name: str) -> ModelMeta:
         settings, prompt = read_settings(directory)
         called, weights = local_name(directory), weights_revision(directory)
         if settings.adapter is not None:
-            weights += weights_revision(_adapter(settings.adapter))
+            weights += weights_revision(adapter_at(settings.adapter))
     settings = with_base_revision(settings)
     # Content decides, not the place it lies in.
     base = "" if settings.base_fingerprint else settings.base
@@ -101,7 +101,7 @@ def reranker_meta(name: str) -> ModelMeta:
 
     def load(name: str, revision: str | None = None, device: str | None = None, **kwargs: Any) -> CausalReranker:
         model, tokenizer = load_parts(settings, device)
-        return CausalReranker(model, reading_of(settings, prompt, model, tokenizer), meta)
+        return CausalReranker(model, reading_of(settings, prompt, model.config, tokenizer), meta)
 
     meta = ModelMeta.create_empty(
         {
@@ -137,51 +137,6 @@ def with_base_revision(settings: CausalSettings) -> CausalSettings:
     if settings.revision is not None:
         return settings
     return settings.model_copy(update={"revision": resolve_model(settings.base).revision})
-
-
-def load_parts(settings: CausalSettings, device: str | None = None) -> tuple[Any, Any]:
-    """The language model with its adapter, and the tokenizer.
-
-    Args:
-        settings: with places in full.
-        device: of torch; default: the first accelerator, else the CPU.
-
-    Raises:
-        ValueError: if they cannot be loaded.
-    """
-    dtype = "auto" if settings.dtype == "auto" else getattr(torch, settings.dtype)
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(settings.base, revision=settings.revision)
-        model: Any = AutoModelForCausalLM.from_pretrained(settings.base, revision=settings.revision, dtype=dtype)
-    except Exception as error:
-        raise ValueError(
-            f"{settings.base} cannot be loaded as a causal language model ({type(error).__name__}: {error})"
-        ) from error
-    if settings.adapter is not None:
-        from evaluators.training.extra import require_extra
-
-        require_extra(lora=True)
-        from peft import PeftModel
-
-        model = PeftModel.from_pretrained(model, str(_adapter(settings.adapter)))
-    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return model.to(chosen).eval(), tokenizer
-
-
-def reading_of(settings: CausalSettings, prompt: Prompt, model: Any, tokenizer: Any) -> Reading:
-    """How prompts are read for a model: by the settings, and no longer than it has positions."""
-    positions = getattr(model.config, "max_position_embeddings", None)
-    limits = [settings.max_length, *([positions] if isinstance(positions, int) and positions > 0 else [])]
-    blank = "" if settings.chat else " "
-    true, false = settings.true or f"{blank}true", settings.false or f"{blank}false"
-    return Reading(tokenizer, prompt, true, false, settings.chat, min(limits))
-
-
-def _adapter(name: str) -> Path:
-    place = Path(name)
-    if not (place / "adapter_config.json").is_file():
-        raise FileNotFoundError(f"there is no adapter of peft in {place}: adapter_config.json is missing")
-    return place
 
 
 def _digest(settings: CausalSettings, prompt: Prompt, weights: str) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -20,6 +20,7 @@ __all__ = [
     "FIELDS",
     "PROMPT",
     "SETTINGS",
+    "Asking",
     "CausalSettings",
     "is_reranker_directory",
     "read_settings",
@@ -33,36 +34,47 @@ SETTINGS, OWN_PROMPT = "causal_reranker.json", "prompt.txt"
 CAUSAL_LM = "causal-lm:"
 
 
-class CausalSettings(Checked):
+Answer = Annotated[str, Field(min_length=1)]
+
+
+class Asking(Checked):
+    """How a causal language model is asked whether a document is relevant.
+
+    Attributes:
+        revision: of a base on the hub; default: the one that mteb or the hub names.
+        true, false: the answers; each must be one token where the prompt ends. A leading blank counts. Default: the
+            words "true" and "false", after a blank unless there is a chat template.
+        chat: whether the prompt goes through the tokenizer's chat template.
+    """
+
+    revision: str | None = None
+    true: Answer | None = None
+    false: Answer | None = None
+    chat: bool = False
+
+    @model_validator(mode="after")
+    def _two_answers(self) -> Self:
+        if self.true == self.false and self.true is not None:
+            raise ValueError(f"true and false are the same answer, {self.true!r}")
+        return self
+
+
+class CausalSettings(Asking):
     """How a causal language model reranks.
 
     Attributes:
         base: the language model: a hub name, or a directory, also relative to the settings.
-        revision: of a base on the hub; default: the one that mteb or the hub names.
         base_fingerprint: of a base in a directory, so that other weights under the same path are noticed.
         adapter: a directory with LoRA weights of peft; relative to the settings.
-        true, false: the answers; each must be one token where the prompt ends. A leading blank counts. Default: the
-            words "true" and "false", after a blank unless there is a chat template.
-        chat: whether the prompt goes through the tokenizer's chat template.
         max_length: tokens of the whole prompt, at most; never more than the model has positions.
         dtype: of the weights; ``auto`` as they were saved. Half precision makes ties among near-equal documents.
     """
 
     base: str
-    revision: str | None = None
     base_fingerprint: str | None = None
     adapter: str | None = None
-    true: Annotated[str, Field(min_length=1)] | None = None
-    false: Annotated[str, Field(min_length=1)] | None = None
-    chat: bool = False
     max_length: Annotated[int, Field(ge=8)] = 2048
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-
-    @model_validator(mode="after")
-    def _two_answers(self) -> CausalSettings:
-        if self.true == self.false and self.true is not None:
-            raise ValueError(f"true and false are the same answer, {self.true!r}")
-        return self
 
     def digest(self, prompt: Prompt) -> str:
         """A SHA-256 over settings and prompt."""

@@ -37,6 +37,8 @@ from huggingface_hub import DatasetCardData
 
 SPLIT = "test"
 REQUIRED_CONFIGS = ("corpus", "queries", "qrels")
+# Beside the configs of a set that is made to train on: its judgements as JSON lines with their texts.
+TRAINING_LINES = "train.jsonl"
 
 _ID_LIST = pa.list_(pa.string())
 # Column types of the known configs; a config may carry further columns.

@@ -48,8 +48,8 @@ def length_figures(model: Any, corpus: Dataset, queries: Dataset) -> dict[str, f
     reader = _reader(model)
     if reader is None or len(corpus) == 0 or len(queries) == 0:
         return {}
-    documents = _token_counts(reader.tokenizer, document_texts(_evenly(corpus)))
-    asked = _token_counts(reader.tokenizer, query_texts(_evenly(queries)))
+    documents = token_counts(reader.tokenizer, document_texts(_evenly(corpus)))
+    asked = token_counts(reader.tokenizer, query_texts(_evenly(queries)))
     limit = reader.document_limit
     if is_cross_encoder(model):
         limit = max(limit - round(float(asked.mean())), 0)
@@ -88,6 +88,10 @@ def _evenly(table: Dataset) -> Dataset:
     return table.select(np.linspace(0, len(table) - 1, SAMPLED_TEXTS).astype(int).tolist())
 
 
-def _token_counts(tokenizer: Any, texts: list[str]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    encoded = tokenizer(texts, add_special_tokens=True, truncation=False, padding=False, verbose=False)
+def token_counts(
+    tokenizer: Any, texts: list[str], seconds: list[str] | None = None
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The number of tokens of each text, or of each pair of texts, special ones included; nothing is cut."""
+    pairs = [texts] if seconds is None else [texts, seconds]
+    encoded = tokenizer(*pairs, add_special_tokens=True, truncation=False, padding=False, verbose=False)
     return np.array([len(ids) for ids in encoded["input_ids"]], dtype=np.int64)

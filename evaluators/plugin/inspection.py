@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
-from evaluators.plugin.checks import DatasetError
-from evaluators.plugin.dataset import is_dataset_directory
+from evaluators.plugin.checks import DatasetError, column, retrieval_problems, shown
+from evaluators.plugin.data import read_layout
+from evaluators.plugin.dataset import TRAINING_LINES, fingerprint, is_dataset_directory
+from evaluators.plugin.jsonl import read_json_lines
 from evaluators.plugin.mteb_internals import document_texts, query_texts
 from evaluators.plugin.registry import registered_tasks
 from evaluators.plugin.task import BeyondTask
@@ -33,8 +36,12 @@ def tasks_for(target: str) -> list[BeyondTask]:
             task.data_path = path
             found.append(task)
     if not found:
-        if (path / "work" / "state.json").is_file():
+        if _is_unfinished(path):
             raise ValueError(f"{path} holds an unfinished build: run the command that builds it again, to its end")
+        if _is_training_set(path):
+            raise ValueError(
+                f"{path} holds a training set, which no task scores; train with `mteb-beyond followir train`"
+            )
         what = "a dataset of no known family" if is_dataset_directory(path) else "no dataset in a known layout"
         raise ValueError(
             f"{path} holds {what}: expected corpus, queries and qrels as parquet with what the family adds (groups, "
@@ -43,8 +50,21 @@ def tasks_for(target: str) -> list[BeyondTask]:
     return found
 
 
+def _is_unfinished(directory: Path) -> bool:
+    """Whether a builder began here and did not note that its dataset is written."""
+    state = directory / "work" / "state.json"
+    return state.is_file() and "export" not in json.loads(state.read_text(encoding="utf-8"))
+
+
+def _is_training_set(directory: Path) -> bool:
+    return is_dataset_directory(directory) and (directory / TRAINING_LINES).is_file()
+
+
 def check(target: str) -> int:
     """Print everything that is wrong with a task's data or a directory. Returns 1 if anything is, else 0."""
+    path = Path(target).expanduser()
+    if path.is_dir() and _is_training_set(path) and not _is_unfinished(path):
+        return _told(_training_faults(path))
     faults: list[str] = []
     for task in tasks_for(target):
         name = target if Path(target).is_dir() else task.metadata.name
@@ -62,6 +82,32 @@ def check(target: str) -> int:
         for note in data.notes:
             print(f"  note: {note}")
         task.unload_data()
+    return _told(faults)
+
+
+def _training_faults(directory: Path) -> list[str]:
+    """What is wrong with a set that is made to train on, and that no task scores."""
+    try:
+        data = read_layout(directory)
+        n_lines = sum(1 for _ in read_json_lines(directory / TRAINING_LINES))
+    except DatasetError as error:
+        return [f"{directory}: {problem}" for problem in error.problems]
+    except ValueError as error:
+        return [f"{directory}: {error}"]
+    out = retrieval_problems(data.corpus, data.queries, data.relevant_docs, data.top_ranked)
+    if unjudged := [q for q in column(data.queries, "id") if not data.relevant_docs.get(q)]:
+        out.append(f"qrels: queries without any judgement: {shown(unjudged)}")
+    n_judged = sum(map(len, data.relevant_docs.values()))
+    if n_lines != n_judged:
+        out.append(
+            f"{TRAINING_LINES} has {n_lines} lines, but qrels has {n_judged} judgements: one of them is outdated"
+        )
+    told = f"{len(data.queries)} queries, {len(data.corpus)} documents, {n_judged} instances"
+    print(f"{directory}: a training set, which no task scores: {told}, revision {fingerprint(directory)}")
+    return [f"{directory}: {problem}" for problem in out]
+
+
+def _told(faults: list[str]) -> int:
     for fault in dict.fromkeys(faults):
         print(fault)
     print(f"{len(dict.fromkeys(faults))} problem(s)" if faults else "no problem found")

@@ -45,6 +45,7 @@ __all__ = [
     "is_sparse_encoder",
     "metadata_of",
     "mteb_parser",
+    "option_of",
     "problems",
     "query_texts",
     "quick_areas",
@@ -236,6 +237,14 @@ def sub_parsers_action(parser: argparse.ArgumentParser) -> Any:
         if isinstance(action, argparse._SubParsersAction):
             return action
     raise ValueError(f"the command line parser {parser.prog!r} has no sub-commands")
+
+
+def option_of(parser: argparse.ArgumentParser, flag: str) -> argparse.Action:
+    """An option of a parser, for instance to reword its help."""
+    action = parser._option_string_actions.get(flag)
+    if action is None:
+        raise ValueError(f"the command line parser {parser.prog!r} has no option {flag}")
+    return action
 
 
 def query_texts(queries: Dataset) -> list[str]:

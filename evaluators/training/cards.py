@@ -41,7 +41,7 @@ def write_card(
     header = {"model_name": f"local/{slug}", "base_model": base, "tags": list(tags)}
     scores = ", ".join(f"{metric} {value:.4f}" for metric, value in epoch.scores[chosen_on].items())
     text = (
-        f"# {slug}\n\n{base} {how}; learning rate {run.rate:g}, seed {run.seed}, epoch {epoch.number} of "
+        f"# {slug}\n\n{base} {how}; {run.told}, epoch {epoch.number} of "
         f"{schedule.epochs}; the best epoch on {chosen_on}: {scores}.\n"
     )
     write_text(folder / "README.md", f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n{text}")

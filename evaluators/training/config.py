@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-__all__ = ["Adaptation", "Checked", "Count", "Name", "Positive", "Schedule", "Share", "require_distinct"]
+__all__ = [
+    "Adaptation",
+    "Checked",
+    "Count",
+    "Name",
+    "Part",
+    "Place",
+    "Positive",
+    "Schedule",
+    "Share",
+    "Shares",
+    "require_distinct",
+    "require_split",
+]
 
+Part = Literal["all", "train", "validation", "test"]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
@@ -27,6 +42,57 @@ class Adaptation(Checked):
     r: Count = 16
     alpha: Count = 32
     dropout: Share = 0.05
+
+
+class Shares(Checked):
+    """Shares of the questions that are kept from training; those that depend on each other stay together.
+
+    Attributes:
+        validation: to choose checkpoints on.
+        test: for nothing but a last look.
+        seed: decides which ones.
+    """
+
+    validation: Share = 0.0
+    test: Share = 0.0
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _leaves_something(self) -> Shares:
+        if self.validation + self.test >= 1:
+            raise ValueError("validation and test together leave nothing to train on")
+        return self
+
+
+class Place(Checked):
+    """Where questions are.
+
+    Attributes:
+        data: a directory.
+        task: a task whose data these are, in place of ``data``.
+        part: which questions; anything but ``all`` needs a split.
+    """
+
+    data: Path | None = None
+    task: str | None = None
+    part: Part = "all"
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if self.data is not None and self.task is not None:
+            raise ValueError("there are both `data` and `task`; one of them says where the data are")
+        return self
+
+
+def require_split(split: Shares | None, places: Iterable[tuple[str, Place]]) -> None:
+    """Check that there is a split where a part is asked for.
+
+    Raises:
+        ValueError: naming what asks for one.
+    """
+    for name, place in places:
+        if place.part != "all" and split is None:
+            raise ValueError(f"{name!r} is the part {place.part!r}, but there is no [split]")
 
 
 def require_distinct(kind: str, names: Sequence[str]) -> None:

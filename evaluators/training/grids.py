@@ -20,7 +20,7 @@ from evaluators.training.config import Schedule
 from evaluators.training.running import HISTORY, RUNS, GridRun, grid
 from evaluators.training.selection import BEST, History, folder_name
 
-__all__ = ["Chosen", "base_contents", "choose", "quiet_bars", "require_same"]
+__all__ = ["Chosen", "base_contents", "choose", "require_same", "without_model_bars"]
 
 CONFIG = "config.json"
 _CONTENTS = "contents"
@@ -106,7 +106,7 @@ def _other_contents(before: Mapping[str, str], now: Mapping[str, str], known: Se
 
 
 @contextmanager
-def quiet_bars() -> Iterator[None]:
+def without_model_bars() -> Iterator[None]:
     """Without the bars of transformers and datasets, one for each model that is read or written."""
     transformers_bars: Any = transformers.utils.logging  # without types
     before = are_progress_bars_disabled(), not is_progress_bar_enabled()

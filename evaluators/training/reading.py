@@ -5,15 +5,32 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-__all__ = ["nearest", "read_checked"]
+__all__ = ["checked", "nearest", "read_checked", "ready_file"]
 
 T = TypeVar("T", bound=BaseModel)
+
+
+def ready_file(given: str | Path, folder: Path, ready: Mapping[str, str]) -> Path:
+    """A configuration's file itself, or that of a ready one.
+
+    Args:
+        given: a file, or the name of a ready one.
+        folder: where the ready ones are.
+        ready: their names -> files.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+    """
+    path = folder / ready[str(given)] if str(given) in ready else Path(given).expanduser()
+    if not path.is_file():
+        raise FileNotFoundError(f"no configuration at {path}; name a TOML or JSON file, or one of {', '.join(ready)}")
+    return path
 
 
 def read_checked(path: Path, model: type[T]) -> T:
@@ -28,10 +45,24 @@ def read_checked(path: Path, model: type[T]) -> T:
         fields: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:
         raise ValueError(f"{path} is no {'JSON' if path.suffix == '.json' else 'TOML'}: {error}") from error
+    return checked(fields, model, str(path))
+
+
+def checked(fields: Any, model: type[T], source: str) -> T:
+    """Fields as a pydantic model.
+
+    Args:
+        fields: as they were given.
+        model: what they must be.
+        source: where they were given.
+
+    Raises:
+        ValueError: listing every key that is unknown, missing or out of range.
+    """
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        raise ValueError(f"{path}:\n  " + "\n  ".join(_told(error, model))) from error
+        raise ValueError(f"{source}:\n  " + "\n  ".join(_told(error, model))) from error
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

@@ -40,6 +40,11 @@ class GridRun:
         """Its name, also of its folder."""
         return f"lr-{self.rate!r}-seed-{self.seed}"
 
+    @property
+    def told(self) -> str:
+        """How reports call it."""
+        return f"learning rate {self.rate:g}, seed {self.seed}"
+
 
 def grid(schedule: Schedule) -> list[GridRun]:
     """All runs of a training: each learning rate with each seed."""

@@ -6,16 +6,17 @@ import hashlib
 import json
 import random
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from evaluators.construction.workspace import Row, Workspace, write_rows
+from evaluators.construction.workspace import Row, Workspace, fingerprint, write_rows
 from evaluators.files import write_text
-from evaluators.plugin.dataset import Card, write_dataset
+from evaluators.plugin.dataset import TRAINING_LINES, Card, is_dataset_directory, write_dataset
 from followir_tasks.teaching.synthesis import INTENDED
 
-__all__ = ["LINES", "REPORT", "TRIPLETS", "balanced", "export"]
+__all__ = ["REPORT", "TRIPLETS", "balanced", "export", "keep"]
 
-LINES, TRIPLETS, REPORT = "train.jsonl", "triplets.jsonl", "report.json"
+TRIPLETS, REPORT = "triplets.jsonl", "report.json"
 RELEVANT, NOT_RELEVANT = INTENDED
 
 
@@ -53,6 +54,15 @@ def balanced(
     return couples, counts
 
 
+def keep(workspace: Workspace, couples: Sequence[tuple[Row, Row]], judged: Sequence[Row], seed: int) -> None:
+    """Note in ``work/kept.jsonl`` which documents are kept.
+
+    Raises:
+        ValueError: if another seed drew them before, and nobody said to make the set again.
+    """
+    workspace.computed("kept", {"seed": seed}, judged, lambda: [row for couple in couples for row in couple])
+
+
 def export(
     workspace: Workspace,
     couples: Sequence[tuple[Row, Row]],
@@ -61,6 +71,8 @@ def export(
     license_id: str,
 ) -> None:
     """Write the set: the project's layout, JSON lines that ``followir train`` reads, triplets for others, counts.
+
+    Nothing is written if it is there already.
 
     ``triplets.jsonl`` has ``anchor`` (query, blank, instruction, as mteb hands it to models), ``positive`` and
     ``negative``: the columns of sentence-transformers' losses.
@@ -71,6 +83,22 @@ def export(
     if not couples:
         raise ValueError(f"no pair has a relevant and a non-relevant document that the judge agreed on: {dict(counts)}")
     out = workspace.directory
+    files = (TRAINING_LINES, TRIPLETS, REPORT)
+    there = is_dataset_directory(out) and all((out / name).is_file() for name in files)
+    key = fingerprint([couples, counts, record, license_id])
+    if workspace.write_once("export", key, lambda: _write(out, couples, counts, record, license_id), there=there):
+        workspace.tell(f"{out}: {2 * len(couples)} instances on {len(couples)} query-instruction pairs")
+    else:
+        workspace.tell(f"{out}: the set is written already")
+
+
+def _write(
+    out: Path,
+    couples: Sequence[tuple[Row, Row]],
+    counts: Mapping[str, int],
+    record: Mapping[str, Any],
+    license_id: str,
+) -> None:
     write_dataset(out, _configs(couples), _card(counts, record, license_id))
     lines = [
         {
@@ -82,7 +110,7 @@ def export(
         for couple in couples
         for row in couple
     ]
-    write_rows(out / LINES, lines)
+    write_rows(out / TRAINING_LINES, lines)
     triplets = [
         {
             "anchor": f"{positive['query']} {positive['instruction']}",
@@ -93,7 +121,6 @@ def export(
     ]
     write_rows(out / TRIPLETS, triplets)
     write_text(out / REPORT, json.dumps({"counts": dict(counts), "record": dict(record)}, indent=1) + "\n")
-    workspace.tell(f"{out}: {len(lines)} instances on {len(couples)} query-instruction pairs")
 
 
 def _configs(couples: Sequence[tuple[Row, Row]]) -> dict[str, list[Row]]:

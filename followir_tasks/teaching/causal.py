@@ -12,8 +12,9 @@ from mteb.models import ModelMeta
 from torch.nn.functional import cross_entropy
 from transformers import Trainer, TrainingArguments
 
+from evaluators.causal.loading import load_parts, reading_of
 from evaluators.causal.reading import Reading
-from evaluators.causal.reranker import CausalReranker, load_parts, reading_of, with_base_revision
+from evaluators.causal.reranker import CausalReranker, with_base_revision
 from evaluators.causal.scoring import answer_logits
 from evaluators.causal.settings import FIELDS, PROMPT, CausalSettings, write_settings
 from evaluators.judge import read_prompt
@@ -53,7 +54,7 @@ class CausalTeaching:
     def start(self) -> Any:
         """The base, with new adapters if there is a ``[lora]``."""
         model, self._tokenizer = load_parts(self.settings)
-        self._reading = reading_of(self.settings, read_prompt(self.prompt, FIELDS), model, self._tokenizer)
+        self._reading = reading_of(self.settings, read_prompt(self.prompt, FIELDS), model.config, self._tokenizer)
         if self.config.lora is None:
             return model
         from peft import LoraConfig, TaskType, get_peft_model

@@ -9,6 +9,8 @@ from typing import Any
 
 def add_train_command(steps: Any) -> None:
     """Add ``train`` to the steps of ``mteb-beyond followir``."""
+    from evaluators.training.options import add_config_options
+
     command = steps.add_parser(
         "train",
         help="teach a reranker or an encoder to follow instructions",
@@ -17,17 +19,18 @@ def add_train_command(steps: Any) -> None:
         "same arguments: finished runs are kept, and one that was killed goes on from its last state. Training needs "
         "pip install 'mteb-beyond[train]'.",
     )
-    command.add_argument("--config", required=True, type=Path, metavar="FILE", help="TOML or JSON")
-    command.add_argument("--out", required=True, type=Path, metavar="DIR", help="where everything goes")
-    command.add_argument("--base", metavar="MODEL", help="the model to start from, in place of the file's")
+    add_config_options(command, "small (an encoder on the sample, offline; explains every key)")
     command.set_defaults(func=_train)
 
 
 def _train(args: argparse.Namespace) -> int:
     from evaluators.training.extra import require_extra
-    from followir_tasks.teaching.config import read_config
+    from evaluators.training.options import show
+    from followir_tasks.teaching.config import config_file, read_config
 
-    config = read_config(args.config.expanduser())
+    if args.show:
+        return show(config_file(args.config))
+    config = read_config(args.config)
     if args.base is not None:
         config = config.model_copy(update={"base": args.base})
     require_extra(lora=config.lora is not None)
@@ -68,7 +71,10 @@ def add_reranker_command(steps: Any) -> None:
 
 
 def _reranker(args: argparse.Namespace) -> int:
-    from evaluators.causal.settings import PROMPT, CausalSettings, write_settings
+    from evaluators.causal.loading import require_usable
+    from evaluators.causal.settings import FIELDS, PROMPT, CausalSettings, write_settings
+    from evaluators.judge import read_prompt
+    from evaluators.training.reading import checked
 
     def place(path: Path) -> str:
         return str(path.expanduser().resolve())
@@ -76,16 +82,16 @@ def _reranker(args: argparse.Namespace) -> int:
     out: Path = args.out.expanduser()
     if out.exists() and any(out.iterdir()):
         raise ValueError(f"{out} is not empty; name a new directory with --out")
-    settings = CausalSettings(
-        base=place(Path(args.model)) if Path(args.model).expanduser().is_dir() else args.model,
-        revision=args.revision,
-        adapter=None if args.adapter is None else place(args.adapter),
-        true=args.true,
-        false=args.false,
-        chat=args.chat,
-        max_length=args.max_length,
-        dtype=args.dtype,
-    )
-    write_settings(out, settings, args.prompt or PROMPT)
+    prompt = args.prompt or PROMPT
+    given = {
+        "base": place(Path(args.model)) if Path(args.model).expanduser().is_dir() else args.model,
+        "adapter": None if args.adapter is None else place(args.adapter),
+        **{name: getattr(args, name) for name in ("revision", "true", "false", "chat", "max_length", "dtype")},
+    }
+    settings = checked(given, CausalSettings, "mteb-beyond followir reranker")
+    unchecked = require_usable(settings, read_prompt(prompt, FIELDS))
+    write_settings(out, settings, prompt)
     print(f"{out}: run it with `mteb-beyond run -m {out} -t ...`")
+    if unchecked is not None:
+        print(f"not checked: {unchecked}")
     return 0

@@ -39,7 +39,8 @@ class Instances:
         rows: as many relevant as non-relevant ones for each query-instruction pair.
         counts: ``n_pairs`` (of query and instruction), ``n_relevant``, ``n_not_relevant``, ``n_instruction_negatives``
             (non-relevant here, relevant under another instruction of the same query), and ``n_pairs_without_both``,
-            which have no relevant or no non-relevant document and are left out.
+            which have no relevant or no non-relevant document and are left out. ``followir train`` adds
+            ``n_cut_to_fit``: how many the model does not read as a whole.
     """
 
     rows: list[Instance] = field(default_factory=list)

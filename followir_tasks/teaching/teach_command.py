@@ -62,7 +62,7 @@ def _teach(args: argparse.Namespace) -> int:
     from evaluators.judge.asking import PromptedAsking
     from evaluators.judge.options import language_model_of, sampling_of
     from followir_tasks.teaching import synthesis
-    from followir_tasks.teaching.balance import balanced, export
+    from followir_tasks.teaching.balance import balanced, export, keep
     from followir_tasks.teaching.sources import choose_topics
 
     if args.llm is None:
@@ -91,6 +91,8 @@ def _teach(args: argparse.Namespace) -> int:
         print(pause)
         return 0
     couples, counts = balanced(documents, judged, args.seed)
+    if couples:
+        keep(workspace, couples, judged, args.seed)
     record = {
         "writer": args.llm,
         "judge": told,

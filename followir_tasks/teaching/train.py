@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import mteb
-import pandas as pd
 from transformers import TrainerCallback, set_seed
 
-from evaluators.files import only_run, write_text
+from evaluators.files import only_run
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.models import resolve_model
 from evaluators.plugin.mteb_internals import wrapped_model
 from evaluators.training.cards import write_card
 from evaluators.training.extra import require_extra
-from evaluators.training.grids import base_contents, choose, quiet_bars, require_same
+from evaluators.training.grids import base_contents, choose, require_same, without_model_bars
 from evaluators.training.running import HISTORY, RUNS, GridRun, grid, run_resumably
 from evaluators.training.selection import Epoch, History, Scores, Selection
 from followir_tasks.tasks import FollowIRSample, FollowIRTask
-from followir_tasks.teaching.config import Evaluation, TeachingConfig
+from followir_tasks.teaching.config import Data, Evaluation, TeachingConfig
 from followir_tasks.teaching.instances import Instances, read_instances
 from followir_tasks.teaching.kinds import Teaching, teaching_of
+from followir_tasks.teaching.lengths import n_cut
+from followir_tasks.teaching.parts import PARTS, place_of, with_parts
+from followir_tasks.teaching.report import METRIC, SCORES, Row, cut_texts, doubts, write_instances, write_report
 
 __all__ = ["METRIC", "score", "task_of", "train"]
 
-METRIC = "p-MRR"
-_SCORES = (METRIC, "followir_score", "followir_score_changed_qrels")
-REPORT, TABLE, INSTANCES = "report.md", "scores.csv", "instances.json"
+logger = logging.getLogger(__name__)
+
 # What may change between two calls on one folder: what is scored, not what is trained.
 _FREE = {"evaluations", "encode_batch_size", "checkpoint_steps", "name", "train"}
 
@@ -53,29 +55,47 @@ def train(config: TeachingConfig, out: Path, callbacks: Sequence[TrainerCallback
     """
     require_extra(lora=config.lora is not None)
     teaching = teaching_of(config)
-    tasks = {evaluation.name: task_of(evaluation) for evaluation in config.evaluations}
-    with only_run(out), quiet_bars():
+    with only_run(out), without_model_bars():
         require_same(out, _fixed(config), base_contents({"base": config.base}))
+        config = with_parts(config, out / PARTS)
+        tasks = {evaluation.name: task_of(evaluation) for evaluation in config.evaluations}
+        sizes = {name: _n_topics(task) for name, task in tasks.items()}
         set_seed(config.seeds[0])  # of a new head
-        rows = [_row("— (base)", None, None, score(teaching.scored(teaching.start()), tasks, config))]
-        instances = {seed: _instances(config, seed) for seed in config.seeds}
-        write_text(out / INSTANCES, json.dumps({s: i.counts for s, i in instances.items()}, indent=1) + "\n")
+        base = teaching.scored(teaching.start())
+        instances = {seed: _instances(config, seed, base) for seed in config.seeds}
+        write_instances(out, instances)
+        cut = [text for text in [cut_texts(instances)] if text]
+        _warn(cut)  # before the training, which may not be worth its while
+        rows = [Row("— (base)", None, None, score(base, tasks, config))]
         for run in grid(config):
             _run(config, teaching, run, instances[run.seed], tasks, out / RUNS / run.label, callbacks)
         for selection in _selecting(config):
             for chosen in choose(config, selection, out, METRIC):
                 model = resolve_model(str(chosen.folder)).load_model()
                 label = f"best on {selection}, epoch {chosen.epoch}"
-                rows.append(_row(label, chosen.run, chosen.folder, score(model, tasks, config)))
-        return _write(config, out, rows, instances)
+                rows.append(Row(label, chosen.run, chosen.folder, score(model, tasks, config)))
+        found = doubts(rows, sizes)
+        _warn(found)
+        return write_report(config, out, rows, sizes, instances, [*cut, *found])
+
+
+def _warn(sentences: Sequence[str]) -> None:
+    for text in sentences:
+        logger.warning("%s", text)
 
 
 def task_of(evaluation: Evaluation) -> FollowIRTask:
     """The task that scores an evaluation's data, loaded and checked."""
     task = FollowIRSample()
-    task.data_path = evaluation.data
+    task.data_path = place_of(evaluation)
     task.load_data()
     return task
+
+
+def _n_topics(task: FollowIRTask) -> int:
+    """How many topics have a changed document, so that p-MRR is a mean over them."""
+    assert task.data is not None
+    return sum(map(bool, task.data.side["qrel_diff"].values()))
 
 
 def score(model: Any, tasks: Mapping[str, FollowIRTask], config: TeachingConfig) -> dict[str, Scores]:
@@ -96,7 +116,7 @@ def score(model: Any, tasks: Mapping[str, FollowIRTask], config: TeachingConfig)
             show_progress_bar=False,
         )
         scores = result.task_results[0].scores["test"][0]
-        out[name] = {metric: float(scores[metric]) for metric in _SCORES}
+        out[name] = {metric: float(scores[metric]) for metric in SCORES}
     return out
 
 
@@ -141,10 +161,11 @@ def _selecting(config: TeachingConfig) -> list[str]:
     return [evaluation.name for evaluation in config.evaluations if evaluation.select]
 
 
-def _instances(config: TeachingConfig, seed: int) -> Instances:
+def _instances(config: TeachingConfig, seed: int, base: Any) -> Instances:
     out = Instances()
-    for path in config.train:
-        out.add(read_instances(path, seed, config.most_per_pair))
+    for data in config.train:
+        out.add(read_instances(place_of(data), seed, config.most_per_pair))
+    out.counts["n_cut_to_fit"] = n_cut(base, out.rows)
     return out
 
 
@@ -153,49 +174,12 @@ def _fixed(config: TeachingConfig) -> dict[str, Any]:
     fixed: dict[str, Any] = json.loads(config.model_dump_json(exclude=_FREE))
     prompt = config.answering.prompt
     fixed["answering"]["prompt"] = None if prompt is None else prompt.read_text(encoding="utf-8-sig")
-    fixed["train"] = [_content(path) for path in config.train]
-    fixed["selection"] = {e.name: _content(e.data) for e in config.evaluations if e.select}
+    fixed["train"] = [_content(data) for data in config.train]
+    fixed["selection"] = {e.name: _content(e) for e in config.evaluations if e.select}
     return fixed
 
 
-def _content(path: Path) -> str:
-    return fingerprint(path.parent, [path.name]) if path.is_file() else fingerprint(path)
-
-
-def _row(model: str, run: GridRun | None, folder: Path | None, scores: Mapping[str, Scores]) -> dict[str, Any]:
-    return {
-        "model": model,
-        "learning rate": None if run is None else run.rate,
-        "seed": None if run is None else run.seed,
-        "folder": "" if folder is None else str(folder),
-        "scores": scores,
-    }
-
-
-def _write(
-    config: TeachingConfig, out: Path, rows: Sequence[Mapping[str, Any]], instances: Mapping[int, Instances]
-) -> list[Path]:
-    tidy = [
-        {
-            **{key: row[key] for key in ("model", "learning rate", "seed")},
-            "folder": row["folder"] and Path(row["folder"]).relative_to(out).as_posix(),
-            "evaluation": name,
-            **scores,
-        }
-        for row in rows
-        for name, scores in row["scores"].items()
-    ]
-    table = pd.DataFrame(tidy)
-    write_text(out / TABLE, table.to_csv(index=False))
-    plain = table.drop(columns="folder").astype(object)
-    shown = plain.where(plain.notna(), "—").to_markdown(index=False, floatfmt=("", "g", ".0f", "", ".4f", ".4f", ".4f"))
-    counts = "\n".join(
-        f"- seed {seed}: " + ", ".join(f"{n} {name[2:].replace('_', ' ')}" for name, n in found.counts.items())
-        for seed, found in instances.items()
-    )
-    text = (
-        f"# {config.name}\n\n{config.base} as {config.kind}, on\n\n{counts}\n\n{shown}\n\nScores on a set that "
-        "checkpoints are chosen on are too high by that choice; a held-out number comes from another set.\n"
-    )
-    write_text(out / REPORT, text)
-    return [out / REPORT, out / TABLE]
+def _content(data: Data) -> str:
+    path = place_of(data)
+    found = fingerprint(path.parent, [path.name]) if path.is_file() else fingerprint(path)
+    return found if data.part == "all" else f"{found}, {data.part}"

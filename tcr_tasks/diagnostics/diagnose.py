@@ -17,7 +17,7 @@ from evaluators.files import only_run, write_text
 from evaluators.metrics.ranking import NotFiniteError
 from evaluators.plugin.dataset import fingerprint, is_dataset_directory
 from evaluators.plugin.models import loaded
-from tcr_tasks.conduct import quiet_bars, terminated_as_interrupted
+from tcr_tasks.conduct import terminated_as_interrupted, without_tqdm_bars
 from tcr_tasks.data import authors_patterns
 from tcr_tasks.diagnostics.base import Base
 from tcr_tasks.diagnostics.catalogue import CATALOGUE, Diagnostic
@@ -74,7 +74,7 @@ def diagnose(order: Order) -> list[Path]:
     model, name, revision = loaded(order.model)
     origin = Origin(name, revision, base.name, data_revision(order.data), order.seed, VERSION)
     chosen = [d for d in CATALOGUE if not order.only or d.family in order.only]
-    with only_run(order.out), quiet_bars(), terminated_as_interrupted():
+    with only_run(order.out), without_tqdm_bars(), terminated_as_interrupted():
         kept, todo = pending(chosen, origin, store)
         if kept:
             logger.warning("%d of %d diagnostics are in %s already", len(kept), len(chosen), order.out)

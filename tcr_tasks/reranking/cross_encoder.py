@@ -13,7 +13,7 @@ from mteb.models.search_wrappers import SearchCrossEncoderWrapper
 
 from evaluators.plugin.given import given_model
 from evaluators.plugin.mteb_internals import is_cross_encoder
-from tcr_tasks.conduct import quiet_bars
+from tcr_tasks.conduct import without_tqdm_bars
 from tcr_tasks.reranking.pair_scores import Pair, PairScores
 from tcr_tasks.reranking.pool import Context, Pool, Reranked, Usage, by_score
 
@@ -73,7 +73,7 @@ class CrossEncoding:
         # mteb's own way, so that a score here is what mteb would compute.
         search = SearchCrossEncoderWrapper(self.encoder)
         settings: Any = context._asdict() | {"encode_kwargs": {"batch_size": 32, **context.encode_kwargs}}
-        with quiet_bars():
+        with without_tqdm_bars():
             search.index(_as_dataset(tables), **settings)
             found = search.search(_as_dataset(questions), top_k=len(tables), top_ranked=wanted, **settings)
         return [found[questions[pair.question]][tables[pair.table]] for pair in pairs]

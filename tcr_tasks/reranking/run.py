@@ -19,7 +19,7 @@ from evaluators.plugin.results import PREDICTIONS
 from evaluators.plugin.running import evaluate, prediction_folder_of
 from tcr_tasks.asking import remedy
 from tcr_tasks.compare import QueryTable, compare, read_tables
-from tcr_tasks.conduct import quiet_bars, terminated_as_interrupted
+from tcr_tasks.conduct import terminated_as_interrupted, without_tqdm_bars
 from tcr_tasks.loaded import data_of, require_same_results
 from tcr_tasks.reranking.first_stage import SavedRun, first_stage
 from tcr_tasks.reranking.lines import KEPT_ORDER, Cost, Line, as_csv
@@ -91,7 +91,7 @@ def rerank(order: Order) -> Written:
         EndpointError: if no call to a language model can succeed, or none is answered.
         BlockingIOError: if another run uses the folder.
     """
-    with only_run(order.out), quiet_bars(), terminated_as_interrupted(), ExitStack() as runs:
+    with only_run(order.out), without_tqdm_bars(), terminated_as_interrupted(), ExitStack() as runs:
         require_same_results(order.out / RESULTS, results_about(order.task))
         asking = {id(r.asking): r.asking for r in order.rerankers if isinstance(r, AskingReranker)}
         askers = [runs.enter_context(one.one_run()) for one in asking.values()]

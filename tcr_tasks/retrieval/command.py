@@ -89,7 +89,7 @@ def add_retrieve_command(steps: Any) -> None:
 def _retrieve(args: argparse.Namespace) -> int:
     from evaluators.files import only_run
     from evaluators.plugin.running import evaluate
-    from tcr_tasks.conduct import quiet_bars
+    from tcr_tasks.conduct import without_tqdm_bars
     from tcr_tasks.retrieval.results import add_rows, failed_calls, require_table_of, rows_of
 
     _check(args)
@@ -99,7 +99,7 @@ def _retrieve(args: argparse.Namespace) -> int:
         return 0
     written: list[Path] = []
     n_failed = 0
-    with only_run(args.out), quiet_bars():
+    with only_run(args.out), without_tqdm_bars():
         task.load_data()
         require_table_of(args.out, task)
         for variant in _BUILD[args.method](args):

@@ -9,6 +9,8 @@ from typing import Any
 
 def add_train_command(steps: Any) -> None:
     """Add ``train`` to the steps of ``mteb-beyond tcr``."""
+    from evaluators.training.options import add_config_options
+
     command = steps.add_parser(
         "train",
         help="train a retriever or reranker to find the table that answers",
@@ -18,16 +20,11 @@ def add_train_command(steps: Any) -> None:
         "DIR/report.md and DIR/matrix.csv hold every model on every evaluation set. Training needs "
         "pip install 'mteb-beyond[train]'.",
     )
-    command.add_argument(
-        "--config",
-        required=True,
-        metavar="FILE",
-        help="TOML or JSON, or the name of a ready one: small (on the sample, offline; explains every key), table-30, "
-        "table-35, table-38 (the paper's: nine, five and two learning rates, for a GPU)",
+    add_config_options(
+        command,
+        "small (on the sample, offline; explains every key), table-30, table-35, table-38 (the paper's: nine, five and "
+        "two learning rates, for a GPU)",
     )
-    target = command.add_mutually_exclusive_group(required=True)
-    target.add_argument("--out", type=Path, metavar="DIR", help="where everything goes")
-    target.add_argument("--show", action="store_true", help="print the configuration and do nothing")
     command.add_argument(
         "--data",
         action="append",
@@ -36,7 +33,6 @@ def add_train_command(steps: Any) -> None:
         metavar="NAME=DIR",
         help="where the source or evaluation of that name lies, in place of what the file says; may be repeated",
     )
-    command.add_argument("--base", metavar="MODEL", help="the model to start from, in place of the file's")
     command.add_argument(
         "--only-score", action="store_true", help="train nothing; score base, trained and further models again"
     )
@@ -45,12 +41,12 @@ def add_train_command(steps: Any) -> None:
 
 def _train(args: argparse.Namespace) -> int:
     from evaluators.training.extra import require_extra
+    from evaluators.training.options import show
     from tcr_tasks.options import require_folder
     from tcr_tasks.training.reading import config_file, read_config, with_places
 
     if args.show:
-        print(config_file(args.config).read_text(encoding="utf-8"), end="")
-        return 0
+        return show(config_file(args.config))
     require_folder(args.out.expanduser())
     config = read_config(args.config)
     if args.base is not None:

@@ -7,7 +7,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from evaluators.training.config import Adaptation, Checked, Count, Name, Positive, Schedule, Share, require_distinct
+from evaluators.training.config import (
+    Adaptation,
+    Checked,
+    Count,
+    Name,
+    Place,
+    Positive,
+    Schedule,
+    Shares,
+    require_distinct,
+    require_split,
+)
 from tcr_tasks.serialize import TableFormat
 
 __all__ = [
@@ -15,59 +26,26 @@ __all__ = [
     "Evaluation",
     "Keeping",
     "NamedModel",
-    "Part",
-    "Shares",
     "Source",
     "TrainingConfig",
 ]
 
-Part = Literal["all", "train", "validation", "test"]
 
-
-class Shares(Checked):
-    """Shares of the questions that are kept from training, by source database.
-
-    Attributes:
-        validation: to choose checkpoints on.
-        test: for nothing but a last look.
-        seed: decides which databases.
-    """
-
-    validation: Share = 0.0
-    test: Share = 0.0
-    seed: int = 0
-
-    @model_validator(mode="after")
-    def _leaves_something(self) -> Shares:
-        if self.validation + self.test >= 1:
-            raise ValueError("validation and test together leave nothing to train on")
-        return self
-
-
-class Data(Checked):
+class Data(Place):
     """Questions of a dataset.
 
     Attributes:
         name: how reports and file names call it.
         data: a directory: a TCR dataset, or another one in the project's layout (corpus, queries, qrels).
         task: a TCR task whose data these are, in place of ``data``.
-        part: which questions; anything but ``all`` needs ``[split]``.
+        part: which questions, by source database; anything but ``all`` needs ``[split]``.
         prefix: put before every query.
         format: how tables are printed; default: each in its own format, texts of other datasets as they are.
     """
 
     name: Name
-    data: Path | None = None
-    task: str | None = None
-    part: Part = "all"
     prefix: str = ""
     format: TableFormat | None = None
-
-    @model_validator(mode="after")
-    def _one_place(self) -> Data:
-        if self.data is not None and self.task is not None:
-            raise ValueError(f"{self.name!r} has both `data` and `task`; one of them says where its data are")
-        return self
 
 
 class Source(Data):
@@ -160,9 +138,7 @@ class TrainingConfig(Schedule):
             require_distinct(kind, [entry.name for entry in named])
         if not any(evaluation.select for evaluation in self.evaluations):
             raise ValueError("no evaluation has `select = true`, so that no checkpoint could be kept")
-        for entry in (*self.sources, *self.evaluations):
-            if entry.part != "all" and self.split is None:
-                raise ValueError(f"{entry.name!r} is the part {entry.part!r}, but there is no [split]")
+        require_split(self.split, ((entry.name, entry) for entry in (*self.sources, *self.evaluations)))
         if self.cross_encoder is not None and (self.keep is not None or self.lora is not None):
             raise ValueError("[cross_encoder] trains all weights of a reranker: leave out [keep] and [lora]")
         if not self.in_batch and self.max_negatives == 0:

@@ -62,7 +62,7 @@ class CrossEncoderRanker:
 class CrossEncoderTraining:
     """How a cross-encoder is trained and scored, for :mod:`tcr_tasks.training.running`."""
 
-    baseline_name = "— (first stage)"
+    baseline_name = "first stage"
 
     def __init__(self, config: TrainingConfig) -> None:
         assert config.cross_encoder is not None

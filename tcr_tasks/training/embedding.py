@@ -38,7 +38,7 @@ class _Trainer(Resumable, SentenceTransformerTrainer):
 class EmbeddingTraining:
     """How an embedding model is trained and scored, for :mod:`tcr_tasks.training.running`."""
 
-    baseline_name = "— (base)"
+    baseline_name = "base"
 
     def __init__(self, config: TrainingConfig) -> None:
         self.config = config

@@ -51,14 +51,21 @@ class Row:
 
 
 def write_matrix(
-    out: Path, rows: Sequence[Row], sets: Sequence[EvaluationSet], config: TrainingConfig, notes: Sequence[str]
+    out: Path,
+    rows: Sequence[Row],
+    sets: Sequence[EvaluationSet],
+    config: TrainingConfig,
+    notes: Sequence[str],
+    doubts: Sequence[str] = (),
 ) -> list[Path]:
     """Write the report (Markdown) and all its numbers (CSV, a line a number); returns both paths."""
-    write_text(out / MATRIX, _csv(rows))
+    write_text(out / MATRIX, _csv(rows, sets))
     text = [f"# {config.name}: {config.base} before and after training", ""]
     text += ["All values are on the scale 0..1, margins -2..2; ± is the standard deviation over seeds.", ""]
     text += _about(sets)
     text += [f"- {note}" for note in notes]
+    if doubts:
+        text += ["", "**Mind:**", "", *(f"- {doubt}." for doubt in doubts)]
     means = _over_seeds(rows)
     text += ["", "## Scores (Tables 31, 33 and 37 in shape)", "", *_scores_table(means, sets)]
     if geometry := _geometry_table(means, sets):
@@ -98,11 +105,12 @@ def _scores_table(
     means: Sequence[tuple[Row, int, dict[str, dict[str, list[float]]]]], sets: Sequence[EvaluationSet]
 ) -> list[str]:
     shown = [m for m in _SCORES if any(m in found for _, _, values in means for found in values.values())]
-    header = ["Training", "Evaluation", "Selection", "learning rate", *(_SCORES[m] for m in shown)]
+    header = ["Training", "Evaluation", "n", "Selection", "learning rate", *(_SCORES[m] for m in shown)]
     lines = [
         [
             row.training,
             data.name,
+            str(len(data.queries)),
             _chosen_on(row),
             f"{row.run.rate:g}" if row.run else _NONE,
             *(_cell(values[data.name].get(metric)) for metric in shown),
@@ -157,15 +165,16 @@ def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in cells]
 
 
-def _csv(rows: Sequence[Row]) -> str:
+def _csv(rows: Sequence[Row], sets: Sequence[EvaluationSet]) -> str:
+    sizes = {data.name: len(data.queries) for data in sets}
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(
-        ["training", "selection", "learning_rate", "seed", "epoch", "model", "evaluation", "metric", "value"]
-    )
+    columns = ("training", "selection", "learning_rate", "seed", "epoch", "model", "evaluation", "n", "metric", "value")
+    writer.writerow(columns)
     for row in rows:
         run = (row.run.rate, row.run.seed) if row.run else ("", "")
         for name, scores in row.scores.items():
             for metric, value in scores.items():
-                writer.writerow([row.training, row.selection, *run, row.epoch or "", row.place, name, metric, value])
+                place = (row.epoch or "", row.place, name, sizes[name])
+                writer.writerow([row.training, row.selection, *run, *place, metric, value])
     return buffer.getvalue()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evaluators.training.reading import nearest, read_checked
+from evaluators.training.reading import nearest, read_checked, ready_file
 from tcr_tasks.training.config import TrainingConfig
 
 __all__ = ["READY", "config_file", "read_config", "with_places"]
@@ -40,10 +40,7 @@ def config_file(given: str | Path) -> Path:
     Raises:
         FileNotFoundError: if there is no such file.
     """
-    path = CONFIGS / READY[str(given)] if str(given) in READY else Path(given).expanduser()
-    if not path.is_file():
-        raise FileNotFoundError(f"no configuration at {path}; name a TOML or JSON file, or one of {', '.join(READY)}")
-    return path
+    return ready_file(given, CONFIGS, READY)
 
 
 def with_places(config: TrainingConfig, places: Mapping[str, Path]) -> TrainingConfig:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evaluators.files import only_run
+from evaluators.training.doubts import not_above, too_few
 from evaluators.training.extra import require_extra
-from evaluators.training.grids import Chosen, choose, quiet_bars
+from evaluators.training.grids import Chosen, choose, without_model_bars
 from evaluators.training.running import RUNS, grid
 from tcr_tasks.training.collection import Collection, directory_of, read_collection
 from tcr_tasks.training.config import TrainingConfig
@@ -44,14 +45,17 @@ def train(config: TrainingConfig, out: Path, *, only_score: bool = False) -> lis
     collections = _collections(config)
     sets = [evaluation_set(e, config, collections[e.name]) for e in config.evaluations]
     training = training_of(config)
-    with only_run(out), quiet_bars():
+    with only_run(out), without_model_bars():
         require_same_training(config, collections, out)
         notes: list[str] = []
         if not only_score:
             notes = _train_grid(config, training, collections, sets, out)
         chosen = [c for data in sets if data.select for c in choose(config, data.name, out, METRIC)]
         rows = _rows(config, training, chosen, sets, out)
-        return write_matrix(out, rows, sets, config, notes)
+        doubts = _doubts(rows, sets, training.baseline_name)
+        for text in doubts:
+            logger.warning("%s", text)
+        return write_matrix(out, rows, sets, config, notes, doubts)
 
 
 def _collections(config: TrainingConfig) -> dict[str, Collection]:
@@ -85,7 +89,7 @@ def _train_grid(
 def _rows(
     config: TrainingConfig, training: Training, chosen: Sequence[Chosen], sets: Sequence[EvaluationSet], out: Path
 ) -> list[Row]:
-    rows = [Row(training.baseline_name, "", None, None, "", score(training.baseline(), sets))]
+    rows = [Row(f"— ({training.baseline_name})", "", None, None, "", score(training.baseline(), sets))]
     for one in chosen:
         place = one.folder.relative_to(out).as_posix()
         scores = score(training.ranker(training.load(str(one.folder))), sets)
@@ -94,3 +98,16 @@ def _rows(
         scores = score(training.ranker(training.load(further.path)), sets)
         rows.append(Row(further.name, "", None, None, further.path, scores))
     return rows
+
+
+def _doubts(rows: Sequence[Row], sets: Sequence[EvaluationSet], baseline_name: str) -> list[str]:
+    """Sentences on models that are no better than what they are compared with, and on small sets."""
+    baseline, *others = rows
+    out = []
+    for row in others:
+        if row.run is not None:
+            model = f"The checkpoint chosen on {row.selection} ({row.run.told}, epoch {row.epoch})"
+            worse = not_above(model, METRIC, "R@1", row.scores, f"the {baseline_name}", baseline.scores)
+            out.append(worse)
+    out.append(too_few({data.name: len(data.queries) for data in sets}, "questions"))
+    return [text for text in out if text]

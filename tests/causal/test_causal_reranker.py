@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import torch
 from followir_topics import few_topics
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from evaluators.causal.loading import load_parts
 from evaluators.causal.reading import Reading
 from evaluators.causal.reranker import CausalReranker, reranker_meta
 from evaluators.causal.settings import CausalSettings, write_settings
+from evaluators.cli import main
 from evaluators.judge import Prompt
 from evaluators.plugin.models import resolve_model
 from evaluators.plugin.running import evaluate
@@ -215,3 +218,81 @@ def test_an_adapter_changes_scores_and_must_fit_its_base(directory: Path, tmp_pa
     assert meta.revision != plain.revision and np.abs(found - scores).max() > 1e-3
     expected = CausalReranker(adapted, meta.load_model().reading, meta)
     np.testing.assert_allclose(found, expected.score(ROWS, 1), rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_longer_beginning_would_fit(readings: dict[str, Reading], kind: str) -> None:
+    """A word may take fewer tokens when it is whole: at every limit against a slow search over all beginnings."""
+    read = readings[kind]
+    document = "Turbines off the coast, Zyxwvutsrqponm delayed; councillors' répôrts differ. " * 2
+    lengths = [len(read.read("wind", "Late ones.", document[:n]).ids) for n in range(len(document) + 1)]
+    assert any(later < earlier for earlier, later in pairwise(lengths))
+    for limit in range(lengths[0], lengths[-1]):
+        cut = Reading(read.tokenizer, PROMPT, " true", " false", False, limit)
+        longest = max(n for n, length in enumerate(lengths) if length <= limit)
+        assert cut.read("wind", "Late ones.", document).ids == read.read("wind", "Late ones.", document[:longest]).ids
+
+
+def test_a_query_that_leaves_no_room_is_named_before_anything_is_read(causal_models: dict[str, Path]) -> None:
+    short = reading(causal_models["gpt2"], length=40)
+    meta = mteb.models.ModelMeta.create_empty({"name": "local/none", "revision": "1"})
+    model: Any = None  # never asked
+    rows = [*[("wind", "Late ones.", "document " * 99)] * 3, ("ferry", "word " * 60, "d"), ("bee", "word " * 50, "d")]
+    read: list[Any] = []
+    short.read = lambda *row: read.append(row)  # type: ignore[method-assign, assignment, func-returns-value]
+    with pytest.raises(ValueError, match=r"'ferry' \(2 of 3 are too long\)"):
+        CausalReranker(model, short, meta).score(rows)
+    assert not read
+
+
+WRONG_RERANKERS: dict[str, tuple[list[str], str]] = {
+    "no such directory": (["--model", "./nowhere"], "./nowhere is not a directory"),
+    "no name": (["--model", "a/b/c"], "Repo id must be in the form"),
+    "no model": (["--model", "{tmp}"], "holds no language model: config.json is missing"),
+    "an encoder": (["--model", "{bert}"], "is no causal language model but BertModel"),
+    "no adapter": (["--adapter", "{tmp}"], "there is no adapter of peft"),
+    "several tokens": (["--true", " ultramarine"], "the answer ' ultramarine' is not one token"),
+    "the same token": (["--true", " false"], "' false' and ' false' are the same token"),
+    "the same word": (["--true", "a", "--false", "a"], "true and false are the same answer, 'a'"),
+    "no answer": (["--true", ""], "true: String should have at least 1 character, got ''"),
+    "no template": (["--chat"], "has no chat template"),
+    "no room": (["--max-length", "8"], "tokens without a document, more than the 8 that fit"),
+    "too short": (["--max-length", "3"], "max_length: Input should be greater than or equal to 8, got 3"),
+    "revision": (["--revision", "main"], "is a directory, which has no revision 'main'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_RERANKERS)
+def test_what_cannot_be_used_is_told_when_the_reranker_is_made(
+    case: str,
+    causal_models: dict[str, Path],
+    tiny_models: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given, told = WRONG_RERANKERS[case]
+    places = {"tmp": tmp_path, "bert": tiny_models["CrossEncoder"].parent / "bert"}
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text(f"---\n---\n{TEXT}\n")
+    model = [] if "--model" in given else ["--model", str(causal_models["gpt2"])]
+    further = [text.format(**places) for text in given]
+    out = tmp_path / "out"
+    arguments = ["followir", "reranker", *model, "--prompt", str(prompt), "--out", str(out), *further]
+    assert main(arguments) == 1
+    message = capsys.readouterr().err
+    assert told in message and "pydantic" not in message and not out.exists()
+
+
+def test_a_reranker_of_a_hub_model_says_what_is_not_known_yet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["followir", "reranker", "--model", "nobody/has-this", "--out", str(tmp_path / "out")]) == 0
+    assert "not checked: nobody/has-this is not on this machine" in capsys.readouterr().out
+    assert (tmp_path / "out" / "causal_reranker.json").is_file()
+
+
+def test_no_head_with_random_weights_answers(tiny_models: dict[str, Path]) -> None:
+    """Transformers puts one on an encoder without a word, so that its scores would be noise."""
+    settings = CausalSettings(base=str(tiny_models["CrossEncoder"].parent / "bert"))
+    with pytest.raises(ValueError, match="is no causal language model but BertModel"):
+        load_parts(settings)

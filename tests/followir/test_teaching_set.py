@@ -109,8 +109,31 @@ def test_a_set_is_made_filtered_and_balanced(
     from_lines, from_layout = (read_instances(place, 0) for place in (out / "train.jsonl", out))
     assert set(from_lines.rows) == set(from_layout.rows) and len(from_lines.rows) == 8
     before = len(server.counts.requests)
-    assert main([*arguments, "--seed", "1"]) == 0
+    written = {path: path.stat().st_mtime_ns for path in out.glob("*.*")}
+    assert main([*arguments, "--seed", "1"]) == 1  # another draw would replace what may be trained on already
+    assert "seed (was 0, is 1)" in capsys.readouterr().err
+    assert main(arguments) == 0
+    assert {path: path.stat().st_mtime_ns for path in out.glob("*.*")} == written
+    assert main([*arguments, "--seed", "1", "--redo"]) == 0
     assert len(server.counts.requests) == before  # everything is stored
+    assert json.loads((out / "report.json").read_text())["record"]["seed"] == 1
+
+
+def test_a_finished_set_passes_the_check(
+    server: LanguageModelServer, topics: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "set"
+    assert main(["followir", "teach", "--topics", str(topics), "--out", str(out), "--llm", "w", "--judge", "j"]) == 0
+    assert main(["check", str(out)]) == 0
+    assert "a training set, which no task scores: 4 queries, 8 documents, 8 instances" in capsys.readouterr().out
+    lines = out / "train.jsonl"
+    lines.write_text("".join(lines.read_text().splitlines(keepends=True)[1:]))
+    assert main(["check", str(out)]) == 1
+    assert "train.jsonl has 7 lines, but qrels has 8 judgements" in capsys.readouterr().out
+    state = out / "work" / "state.json"
+    state.write_text(json.dumps({k: v for k, v in json.loads(state.read_text()).items() if k != "export"}))
+    assert main(["check", str(out)]) == 1
+    assert "an unfinished build" in capsys.readouterr().err
 
 
 def test_a_local_reranker_judges_and_scores_each_document_once(

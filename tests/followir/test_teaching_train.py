@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,26 @@ from killed_training import Killed, Watch
 from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.models import resolve_model
 from evaluators.plugin.running import evaluate
+from evaluators.training.config import Adaptation, Shares
 from evaluators.training.running import CHECKPOINTS, RUNS, GridRun
 from evaluators.training.selection import History
 from followir_tasks.tasks import FollowIRSample
 from followir_tasks.teaching.causal import CausalTeaching
-from followir_tasks.teaching.config import TeachingConfig, read_config
+from followir_tasks.teaching.config import (
+    READY,
+    Answering,
+    Data,
+    Evaluation,
+    TeachingConfig,
+    config_file,
+    read_config,
+)
 from followir_tasks.teaching.instances import read_instances
-from followir_tasks.teaching.train import METRIC, train
+from followir_tasks.teaching.kinds import teaching_of
+from followir_tasks.teaching.lengths import n_cut
+from followir_tasks.teaching.parts import place_of, with_parts
+from followir_tasks.teaching.report import SCORES, Row, cut_texts, doubts, write_report
+from followir_tasks.teaching.train import METRIC, task_of, train
 
 pytest.importorskip("accelerate")
 
@@ -116,7 +131,7 @@ def test_a_configuration_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     )
     path.write_text(text)
     config = read_config(path)
-    assert config.train == (tmp_path / "d",) and config.evaluations[0].data == tmp_path / "e"
+    assert config.train[0].data == tmp_path / "d" and config.evaluations[0].data == tmp_path / "e"
     for change, told in (
         (("select = true", ""), "no evaluation has `select = true`"),
         (('"encoder"', '"decoder"'), "kind"),
@@ -127,6 +142,93 @@ def test_a_configuration_says_what_is_wrong_with_it(tmp_path: Path) -> None:
         path.write_text(text.replace(*change))
         with pytest.raises(ValueError, match=told):
             read_config(path)
+
+
+def test_the_example_shows_every_key() -> None:
+    assert set(READY) == {"small"}
+    text = config_file("small").read_text(encoding="utf-8")
+    for model in (TeachingConfig, Data, Evaluation, Answering, Shares, Adaptation):
+        for key in model.model_fields:
+            assert re.search(rf"^(# )?\[?\[?{key}( =|\])", text, re.MULTILINE) or f" {key} = " in text, key
+    # Whatever stands behind a comment is right, too; [lora] and [answering] concern causal models.
+    whole = re.sub(r"^# (?=[\[a-z_]+( =|\]))", "", text, flags=re.MULTILINE)
+    TeachingConfig.model_validate(tomllib.loads(whole) | {"kind": "causal"})
+
+
+def test_parts_share_no_topic_and_are_sets_of_their_own(data: Path, tmp_path: Path) -> None:
+    config = read_config("small")
+    placed = with_parts(config, tmp_path)
+    found = [place_of(entry) for entry in (*placed.train, *placed.evaluations)]
+    topics = [{i.query for i in read_instances(place, 0).rows} for place in found]
+    assert sum(map(len, topics)) == len(set.union(*topics)) == 24
+    for evaluation in placed.evaluations:
+        task_of(evaluation)  # checked
+    with pytest.raises(ValueError, match="'train' is the part 'train', but there is no"):
+        TeachingConfig.model_validate(config.model_dump() | {"split": None})
+    with pytest.raises(ValueError, match="the part 'validation' is empty; its 48 questions lie in 24"):
+        with_parts(config.model_copy(update={"split": Shares(test=0.2)}), tmp_path)
+    lines = config.model_copy(update={"train": (Data(data=data / "prompt.txt", part="train"),)})
+    with pytest.raises(ValueError, match="is no dataset directory, so it has no part"):
+        with_parts(lines, tmp_path)
+
+
+def test_instances_that_a_model_cuts_are_counted(
+    data: Path, causal_models: dict[str, Path], tiny_models: dict[str, Path]
+) -> None:
+    """Against lengths counted one by one, at a limit in the middle of them."""
+    rows = read_instances(data / "topics", 0).rows
+    bases = {
+        "causal": causal_models["gpt2"],
+        "encoder": tiny_models["SentenceTransformer"],
+        "cross-encoder": tiny_models["CrossEncoder"],
+    }
+    for kind, base in bases.items():
+        teaching = teaching_of(settings(data, base, kind=kind, max_length=512))
+        model = teaching.scored(teaching.start())
+        if kind == "causal":
+            lengths = [len(model.reading.read(i.query, i.instruction, i.document).ids) for i in rows]
+        else:
+            count = model.tokenizer
+            asked = [f"{i.query} {i.instruction}" for i in rows]
+            pairs = list(zip(asked, rows, strict=True))
+            lengths = (
+                [max(len(count(q)["input_ids"]), len(count(i.document)["input_ids"])) for q, i in pairs]
+                if kind == "encoder"
+                else [len(count(q, i.document)["input_ids"]) for q, i in pairs]
+            )
+        limit = sorted(lengths)[len(lengths) // 2]
+        if kind == "causal":
+            model.reading.max_length = limit
+        else:
+            model.max_seq_length = limit
+        assert 0 < n_cut(model, rows) == sum(length > limit for length in lengths) < len(rows)
+
+
+def test_the_report_says_what_is_doubtful(data: Path, tmp_path: Path) -> None:
+    found = read_instances(data / "short", 0)
+    found.counts["n_cut_to_fit"] = 2
+    base, better, worse = ({name: dict.fromkeys(SCORES, value) for name in ("a", "b")} for value in (0.1, 0.2, 0.05))
+    run = GridRun(1e-4, 42)
+    rows = [
+        Row("— (base)", None, None, base),
+        Row("best on a", run, tmp_path / "x", better),
+        Row("best on b", run, tmp_path / "y", worse),
+    ]
+    told = doubts(rows, {"a": 30, "b": 29})
+    assert told[0] == (
+        "The model best on b (learning rate 0.0001, seed 42) is not better than the base in p-MRR on a (0.1000, and "
+        "0.0500 after training), b (0.1000, and 0.0500 after training)"
+    )
+    assert len(told) == 2 and told[1].startswith("Too small to conclude from: b has 29. With fewer than 30 topics")
+    cut = cut_texts({42: found})
+    assert cut is not None and "2 of 32 training instances (seed 42)" in cut
+    found.counts["n_cut_to_fit"] = 1
+    assert cut_texts({42: found}) is None
+    config = settings(data, data, kind="encoder")
+    write_report(config, tmp_path, rows, {"a": 30, "b": 29}, {42: found}, told)
+    report = (tmp_path / "report.md").read_text()
+    assert "- The model best on b" in report and "| 42 " in report and "42.0" not in report and "1 cut to fit" in report
+    assert (tmp_path / "scores.csv").read_text().splitlines()[3] == "best on a,0.0001,42,x,a,30,0.2,0.2,0.2"
 
 
 # --- training -----------------------------------------------------------------------------------------------------
@@ -229,3 +331,54 @@ def test_encoders_learn_from_instruction_negatives(
     assert meta.model_type == [{"encoder": "dense"}.get(kind, kind)]
     found = scored_by_mteb(run / "best" / "own", data / "short", tmp_path / "results")
     assert found == pytest.approx(best.scores["own"][METRIC], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "cross-encoder"])
+def test_a_killed_run_ends_in_the_weights_of_one_that_was_not(
+    data: Path, tiny_models: dict[str, Path], tmp_path: Path, kind: str
+) -> None:
+    base = tiny_models["SentenceTransformer"] if kind == "encoder" else tiny_models["CrossEncoder"].parent / "bert"
+    config = settings(data, base, kind=kind, learning_rates=[1e-2], checkpoint_steps=2)
+    whole, killed, resumed = Watch(), Watch(kill_at=3), Watch()
+    train(config, tmp_path / "whole", [whole])
+    with pytest.raises(Killed):
+        train(config, tmp_path / "killed", [killed])
+    train(config, tmp_path / "killed", [resumed])
+    assert whole.weights and resumed.weights.keys() == whole.weights.keys()
+    for name, tensor in whole.weights.items():
+        assert torch.equal(resumed.weights[name], tensor), name
+
+
+@pytest.mark.parametrize("kind", ["encoder", "cross-encoder"])
+def test_the_loss_is_the_published_one(data: Path, tiny_models: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    """All instances in one batch, by the definitions: CoSENT (Su 2022) with the scale 20, and binary cross-entropy."""
+    base = tiny_models["SentenceTransformer"] if kind == "encoder" else tiny_models["CrossEncoder"]
+    teaching = teaching_of(settings(data, base, kind=kind))
+    rows = read_instances(data / "short", 0).rows
+    model = teaching.start()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    arguments = {
+        "output_dir": str(tmp_path),
+        "learning_rate": 1e-12,
+        "num_train_epochs": 1,
+        "per_device_train_batch_size": len(rows),
+        "report_to": "none",
+        "save_strategy": "no",
+    }
+    found = teaching.trainer(model, rows, arguments).train().training_loss
+    asked, documents = [f"{i.query} {i.instruction}" for i in rows], [i.document for i in rows]
+    relevant = torch.tensor([i.relevant for i in rows])
+    if kind == "encoder":
+        q, d = (
+            torch.nn.functional.normalize(model.encode(t, convert_to_tensor=True), dim=1) for t in (asked, documents)
+        )
+        cosines = (q.cpu() * d.cpu()).sum(1)
+        apart = 20 * (cosines[~relevant][:, None] - cosines[relevant][None, :])
+        expected = torch.log1p(apart.exp().sum())
+    else:
+        pairs = list(zip(asked, documents, strict=True))
+        p = torch.tensor(model.predict(pairs, activation_fn=torch.nn.Sigmoid()))
+        expected = -torch.where(relevant, p, 1 - p).log().mean()
+    assert found == pytest.approx(float(expected), rel=1e-4)

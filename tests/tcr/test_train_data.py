@@ -19,19 +19,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from training_data import DATABASES, SIBLINGS_THAT_ANSWER, WRONG, write_plain, write_small
 
-from evaluators.training.config import Adaptation
+from evaluators.training.config import Adaptation, Shares
 from evaluators.training.extra import MissingExtraError, require_extra
+from evaluators.training.splits import split
 from evaluators.training.trainers import Resumable
 from tcr_tasks.serialize import TableFormat
 from tcr_tasks.tasks import INSTRUCTION
 from tcr_tasks.training import command
 from tcr_tasks.training.batches import IN_BATCH, POSITIVE, SIBLING, UNUSED, roles
 from tcr_tasks.training.collection import Collection, Problem, read_collection
-from tcr_tasks.training.config import CrossEncoding, Evaluation, Keeping, NamedModel, Shares, Source, TrainingConfig
+from tcr_tasks.training.config import CrossEncoding, Evaluation, Keeping, NamedModel, Source, TrainingConfig
 from tcr_tasks.training.examples import Example, make_examples
 from tcr_tasks.training.objective import AnswerabilityLoss, contrast, drift
 from tcr_tasks.training.reading import READY, config_file, read_config, with_places
-from tcr_tasks.training.splits import part_of, split
+from tcr_tasks.training.splits import part_of
 
 
 @pytest.fixture(scope="module")
@@ -206,11 +207,15 @@ def test_the_command_line_does_not_import_the_training() -> None:
 # --- parts --------------------------------------------------------------------------------------------------------
 
 
+def units(collection: Collection) -> dict[str, frozenset[str]]:
+    return {problem.id: problem.units for problem in collection.problems}
+
+
 def test_parts_share_no_database_and_no_source_table(small: Collection) -> None:
     database = {p.id: DATABASES[int(p.id[1])] for p in small.problems}
     seen = set()
     for seed in range(20):
-        chosen = split(small.problems, Shares(validation=0.2, test=0.2, seed=seed))
+        chosen = split(units(small), Shares(validation=0.2, test=0.2, seed=seed))
         parts = {name: {chosen[q] for q in chosen if database[q] == name} for name in DATABASES}
         assert all(len(part) == 1 for part in parts.values())
         assert parts["shops"] == parts["ships"]
@@ -229,7 +234,7 @@ def test_a_part_that_would_be_empty_is_refused(small: Collection) -> None:
 def test_questions_on_one_document_stay_together(plain: Collection) -> None:
     # p0 and p1 both have d1.
     for seed in range(10):
-        chosen = split(plain.problems, Shares(test=0.4, seed=seed))
+        chosen = split(units(plain), Shares(test=0.4, seed=seed))
         assert chosen["p0"] == chosen["p1"]
 
 

@@ -1,0 +1,57 @@
+"""What a report of a training must say unasked: models that are no better than before, sets that are small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evaluators.training.selection import Scores
+
+__all__ = ["FEW", "not_above", "too_few"]
+
+# Of fewer queries a difference of two models says next to nothing.
+FEW = 30
+
+
+def not_above(
+    model: str, metric: str, shown: str, scores: Mapping[str, Scores], baseline: str, before: Mapping[str, Scores]
+) -> str | None:
+    """A sentence on the sets where a trained model does not score higher than what it is compared with.
+
+    Args:
+        model: how the report calls the trained one.
+        metric: by which checkpoints are chosen; higher is better.
+        shown: its name in the report.
+        scores: of the trained model, by evaluation set.
+        baseline: how the report calls what it is compared with.
+        before: its scores.
+
+    Returns:
+        ``None`` if it scores higher everywhere.
+    """
+    found = []
+    for name, values in scores.items():
+        now, then = values[metric], before[name][metric]
+        if not now > then:
+            found.append(f"{name} ({then:.4f}, and {now:.4f} after training)")
+    if not found:
+        return None
+    return f"{model} is not better than {baseline} in {shown} on {', '.join(found)}"
+
+
+def too_few(sizes: Mapping[str, int], what: str) -> str | None:
+    """A sentence on evaluation sets with fewer than :data:`FEW` queries.
+
+    Args:
+        sizes: evaluation set -> number of queries that a score is the mean of.
+        what: how the report calls these.
+
+    Returns:
+        ``None`` if there is no such set.
+    """
+    small = [f"{name} has {n}" for name, n in sizes.items() if n < FEW]
+    if not small:
+        return None
+    return (
+        f"Too small to conclude from: {', '.join(small)}. With fewer than {FEW} {what} a difference between two "
+        "models, and the choice of a checkpoint, may come from a few of them by chance"
+    )
