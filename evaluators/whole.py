@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-__all__ = ["read_json", "read_json_at", "whole", "whole_text"]
+__all__ = ["half_character", "read_json", "read_json_at", "whole", "whole_text"]
 
 _HALF = re.compile("[\ud800-\udfff]")
 # What a surrogate's escape in JSON begins with.
@@ -22,6 +22,15 @@ def whole_text(text: str) -> str:
     if _HALF.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def half_character(text: str) -> str | None:
+    """Words for the first half of a character in a text and where it stands; ``None`` if the text is whole."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return f"half a character (a lone surrogate, {text[error.start]!a}, at character {error.start + 1})"
+    return None
 
 
 def whole(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from evaluators.plugin.registry import registered_tasks
+from evaluators.plugin.registry import found_task, registered_tasks
 from followir_tasks.tasks import FollowIRSample, FollowIRTask
 
 
@@ -35,10 +35,4 @@ def find_followir(data: Path | str | None = None, name: str | None = None) -> Fo
         ValueError: if there is no such task.
     """
     choices = {cls.metadata.name: cls for cls in registered_tasks() if issubclass(cls, FollowIRTask)}
-    wanted = name or FollowIRSample.metadata.name
-    if wanted not in choices:
-        raise ValueError(f"there is no FollowIR task {wanted!r}; one of {', '.join(choices)}")
-    task = choices[wanted]()
-    if data is not None:
-        task.data_path = data
-    return task
+    return found_task("FollowIR", choices, name or FollowIRSample.metadata.name, data)

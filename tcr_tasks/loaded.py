@@ -6,7 +6,7 @@ import csv
 from collections.abc import Mapping
 from pathlib import Path
 
-from evaluators.plugin.registry import registered_tasks
+from evaluators.plugin.registry import found_task, registered_tasks
 from tcr_tasks.diagnostics.tasks import DiagnosticTask
 from tcr_tasks.tasks import BENCHMARK_TASKS, TCRSample, TCRTask
 
@@ -38,12 +38,7 @@ def find_tcr(
     """
     choices = task_choices(with_diagnostics=with_diagnostics)
     name = task_name or (TCRSample if data is None else BENCHMARK_TASKS[0]).metadata.name
-    if name not in choices:
-        raise ValueError(f"there is no TCR task {name!r}; one of {', '.join(choices)}")
-    task = choices[name]()
-    if data is not None:
-        task.data_path = data
-    return task
+    return found_task("TCR", choices, name, data)
 
 
 def load_tcr(data: Path | str | None = None, task_name: str | None = None) -> TCRTask:

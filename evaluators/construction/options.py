@@ -18,7 +18,7 @@ def add_stage_options(parser: Any) -> None:
     """Add ``--redo``, ``--ask-again`` and ``--allow-failed``. A ``--dry-run`` belongs beside them."""
     for name, what in (
         ("redo", "make stages again whose input or settings changed"),
-        ("ask-again", "ask once more where a reply could not be read"),
+        ("ask-again", "ask once more where a reply could not be read, or where a failed call was allowed"),
         ("allow-failed", "go on where calls failed, without what they were for"),
     ):
         parser.add_argument(f"--{name}", action="store_true", help=what)

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.dataset import config_files, read_config
-from evaluators.plugin.jsonl import read_json_lines
+from evaluators.plugin.jsonl import JSON_LINES, id_problem, read_json_lines
 
 LABEL = "label"
+_COLUMNS = ("query-id", "corpus-id", "score")
 
 
 def config_file(place: Path, config: str, names: tuple[str, ...]) -> Path:
@@ -86,12 +87,16 @@ def read_judgements(path: Path) -> dict[str, dict[str, tuple[int, str]]]:
     problems: list[str] = []
     for where, row in _judgement_rows(path):
         try:
-            query, document, grade = str(row["query-id"]), str(row["corpus-id"]), float(row["score"])
+            ids, grade = [row["query-id"], row["corpus-id"]], float(row["score"])
         except (KeyError, TypeError, ValueError):
             grade = math.nan
         if not grade.is_integer():
             problems.append(f"{where}: expected query-id, corpus-id and a whole score, found {dict(row)}")
             continue
+        if unusable := [problem for one in ids if (problem := id_problem(one))]:
+            problems.append(f"{where}: {'; '.join(unusable)}")
+            continue
+        query, document = map(str, ids)
         judged = out.setdefault(query, {})
         if document in judged:
             problems.append(f"{where}: document {document!r} is judged twice for query {query!r}")
@@ -104,17 +109,33 @@ def read_judgements(path: Path) -> dict[str, dict[str, tuple[int, str]]]:
 def _judgement_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if is_parquet(path):
         yield from ((f"row {n}", row) for n, row in enumerate(parquet_table(path, "qrels").to_pylist(), 1))
-    elif path.suffix == ".jsonl":
+    elif path.suffix in JSON_LINES:
         yield from ((f"line {n}", row) for n, row in read_json_lines(path))
     else:
         try:
             lines = path.read_text(encoding="utf-8-sig").splitlines()
         except UnicodeDecodeError as error:
             raise DatasetError(str(path), [f"it is no text in UTF-8, or it is packed: {error}"]) from error
-        named = bool(lines) and "query-id" in lines[0]
-        header = lines[0].split("\t") if named else ["query-id", "iteration", "corpus-id", "score"]
-        for n, line in enumerate(lines[named:], 1 + named):
-            parts = line.split("\t") if named else line.split()
+        header = _header(path, lines[0]) if lines else None
+        tabs = header is not None and "\t" in lines[0]
+        names = header or ["query-id", "iteration", "corpus-id", "score"]
+        for n, line in enumerate(lines[header is not None :], 1 + (header is not None)):
+            parts = line.split("\t") if tabs else line.split()
             if line.strip():
-                fits = len(parts) == len(header)
-                yield f"line {n}", dict(zip(header, parts, strict=True)) if fits else {"line": line}
+                fits = len(parts) == len(names)
+                yield f"line {n}", dict(zip(names, parts, strict=True)) if fits else {"line": line}
+
+
+def _header(path: Path, line: str) -> list[str] | None:
+    """The columns that a first line names, or ``None`` if it is a judgement, whose last column is a number.
+
+    Raises:
+        DatasetError: if it names some of the columns that are needed, and not all.
+    """
+    names = [name.strip() for name in (line.split("\t") if "\t" in line else line.split())]
+    if not set(_COLUMNS) & set(names) or names[-1].lstrip("-").isdecimal():
+        return None
+    lacking = [name for name in _COLUMNS if name not in names]
+    if lacking:
+        raise DatasetError(str(path), [f"line 1: the header {names} lacks the columns {', '.join(lacking)}"])
+    return names

@@ -8,13 +8,15 @@ from collections.abc import Collection
 from evaluators.judge.reply import Reply, UnreadableReplyError
 from evaluators.metrics.standard import is_plain_text
 
-__all__ = ["complete_text", "headed_part", "paragraph", "plain_text", "read_verdict"]
+__all__ = ["complete_text", "headed_part", "kept_text", "paragraph", "plain_text", "read_verdict"]
 
 # "yes/no" and "yes or no" repeat the form instead of filling it in.
 _VERDICT = re.compile(
     r"^[\s*#>_]*(?:answer[\s*_]*:[\s*_\"']*)(yes|no)\b(?!\s*(?:/|or\b))", re.IGNORECASE | re.MULTILINE
 )
 _BARE_VERDICT = re.compile(r"\s*[\"'*_]*(yes|no)[\"'*_]*[.,:;!]?\s*(?:\n|$)", re.IGNORECASE)
+# Control characters that are no blanks, and the sign that stands for half a character (evaluators/whole.py).
+_NO_TEXT = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufffd]")
 _THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
 _REASON = re.compile(r"^[\s*#>_]*reason[\s*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
 
@@ -64,6 +66,20 @@ def complete_text(reply: Reply) -> str:
     text = plain_text(reply)
     if reply.finish_reason == "length":
         raise UnreadableReplyError(f"the reply was cut off, allow more tokens (--llm-max-tokens): {text[:80]!r}")
+    return text
+
+
+def kept_text(reply: Reply) -> str:
+    """The text of a reply that becomes part of a dataset: whole, and nothing but text.
+
+    Raises:
+        UnreadableReplyError: as :func:`complete_text`, or if it holds control characters other than blanks and line
+            ends, or signs in place of what could not be read.
+    """
+    text = complete_text(reply)
+    odd = _NO_TEXT.search(text)
+    if odd is not None:
+        raise UnreadableReplyError(f"the reply holds {odd[0]!a}, which is no text: {text[:80]!r}")
     return text
 
 

@@ -15,7 +15,12 @@ import pyarrow as pa
 from datasets import Dataset
 
 from evaluators.cache import cache_directory
+from evaluators.metrics.standard import is_plain_text
 from evaluators.plugin.checks import DatasetError, shown
+from evaluators.whole import half_character
+
+# What names of such files end in.
+JSON_LINES = (".jsonl", ".jl", ".ndjson")
 
 # Rows per written batch: a few ten megabytes of text in memory at a time.
 _BATCH = 20_000
@@ -42,6 +47,8 @@ class JsonlCorpus:
 def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a file of JSON lines with their line numbers; blank lines are passed over.
 
+    A line ends in LF, CR LF, or CR alone, which JSON allows within no text.
+
     Raises:
         DatasetError: naming file and line, if a line is not UTF-8 or not a JSON object.
     """
@@ -51,12 +58,13 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def json_rows(path: Path, lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
     """The same of lines that somebody has opened; the path is for messages."""
-    for number, line in enumerate(lines, 1):
+    apart = (part for line in lines for part in line.rstrip(b"\r\n").split(b"\r"))
+    for number, line in enumerate(apart, 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-        except ValueError as error:  # of decoding or of JSON
+        except (ValueError, RecursionError) as error:  # of decoding or of JSON
             raise DatasetError(str(path), [f"line {number} is not JSON in UTF-8: {error}"]) from error
         if not isinstance(row, dict):
             raise DatasetError(str(path), [f"line {number} is a JSON {type(row).__name__}, not an object"])
@@ -67,13 +75,21 @@ def text_id(path: Path, where: str, value: Any) -> str:
     """An id as a string; whole numbers are accepted, since published files have them.
 
     Raises:
-        DatasetError: for anything else than a non-blank string or a whole number.
+        DatasetError: for anything else than a non-blank string or a whole number, or if it holds a NUL or a surrogate.
     """
+    problem = id_problem(value)
+    if problem is not None:
+        raise DatasetError(str(path), [f"{where}: {problem}"])
+    return str(value)
+
+
+def id_problem(value: Any) -> str | None:
+    """Why a value cannot be an id, or ``None``."""
     if isinstance(value, str) and value.strip():
-        return value
+        return None if is_plain_text(value) else f"the id {value!a} holds a NUL or half a character (a lone surrogate)"
     if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise DatasetError(str(path), [f"{where}: the id {value!r} is neither a non-blank string nor a whole number"])
+        return None
+    return f"the id {value!r} is neither a non-blank string nor a whole number"
 
 
 def read_corpus(path: Path) -> JsonlCorpus:
@@ -129,10 +145,9 @@ def _passage(path: Path, number: int, row: dict[str, Any]) -> tuple[str, str, st
     title, text = (row.get(key) if row.get(key) is not None else "" for key in ("title", "text"))
     if not isinstance(title, str) or not isinstance(text, str):
         raise DatasetError(str(path), [f"line {number}: title and text of {document!r} must be strings"])
-    try:
-        f"{document}{title}{text}".encode()
-    except UnicodeEncodeError as error:
-        raise DatasetError(str(path), [f"line {number}: {document!r} holds half a character ({error})"]) from error
+    for name, value in (("title", title), ("text", text)):
+        if half := half_character(value):
+            raise DatasetError(str(path), [f"line {number}: {name} of {document!r} holds {half}; remove it"])
     return document, title, text
 
 

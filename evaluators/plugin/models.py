@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import importlib.util
+import logging
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +20,8 @@ from evaluators.causal.settings import CAUSAL_LM, is_reranker_directory
 from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.mteb_internals import register_model, resolve_local_loader, wrapped_model
 from evaluators.plugin.task import BeyondTask
+
+logger = logging.getLogger(__name__)
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -116,13 +119,15 @@ def bundled_minilm() -> ModelMeta:
         raise ValueError(f"{weights} has the SHA-256 {found}, expected {MINILM_SHA256}: not the published weights")
     meta: ModelMeta = mteb.get_model_meta(MINILM).model_copy(update={"loader": _loader_of(path)[0]})
     register_model(meta)
+    logger.info("%s: the copy in %s, whose weights are the published ones", MINILM, path)
     return meta
 
 
 def resolve_model(name: str, revision: str | None = None) -> ModelMeta:
     """The record of a model by name in mteb's registry, local directory, or name on the hub.
 
-    ``causal-lm:`` before such a name makes a reranker of a language model.
+    ``causal-lm:`` before such a name makes a reranker of a language model. MiniLM, also under its short name
+    ``all-MiniLM-L6-v2``, is the bundled copy where that is installed, hub or no hub: its weights are the same.
 
     Raises:
         ValueError: if a revision is asked of a local directory, whose revision is its fingerprint, or if neither mteb
@@ -140,6 +145,10 @@ def resolve_model(name: str, revision: str | None = None) -> ModelMeta:
         raise FileNotFoundError(
             f"{name} is not a directory (a model is a directory, a name that mteb knows or a hub name)"
         )
+    if name == MINILM.rpartition("/")[2]:
+        name = MINILM
+    if name == MINILM and revision in (None, mteb.get_model_meta(MINILM).revision) and _has_bundled():
+        return bundled_minilm()
     try:
         return mteb.get_model_meta(name, revision, fetch_from_hf=True)
     except Exception as error:
@@ -158,7 +167,7 @@ def _causal(name: str) -> ModelMeta:
 
 def loaded(name: str) -> tuple[Any, str, str]:
     """A model as mteb runs it, and the name and revision that tell it from every other."""
-    meta = bundled_minilm() if name == MINILM and _has_bundled() else resolve_model(name)
+    meta = resolve_model(name)
     try:
         model = identified(meta.load_model())
     except Exception as error:

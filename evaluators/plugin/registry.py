@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
+from pathlib import Path
 from types import ModuleType
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import mteb
 from mteb.abstasks import AbsTask
@@ -16,6 +17,8 @@ from evaluators.plugin.task import BeyondTask
 
 PLUGIN_GROUP = "mteb_beyond.plugins"
 SAMPLE_BENCHMARK = "Beyond(sample)"
+
+Task = TypeVar("Task", bound=BeyondTask)
 
 _registered: list[type[BeyondTask]] = []
 
@@ -64,6 +67,26 @@ def register(tasks: Sequence[type[BeyondTask]], benchmarks: Sequence[Benchmark] 
 def registered_tasks() -> list[type[BeyondTask]]:
     """The registered task classes, in order of registration."""
     return list(_registered)
+
+
+def found_task(kind: str, choices: Mapping[str, type[Task]], name: str, data: Path | str | None) -> Task:
+    """A task by what a command was given, without its data.
+
+    Args:
+        kind: of tasks, for the message.
+        choices: by name.
+        name: of the task.
+        data: a dataset; ``None``: where the task finds its own.
+
+    Raises:
+        ValueError: if there is no such task.
+    """
+    if name not in choices:
+        raise ValueError(f"there is no {kind} task {name!r}; one of {', '.join(choices)}")
+    task = choices[name]()
+    if data is not None:
+        task.data_path = data
+    return task
 
 
 def benchmark(name: str, tasks: Sequence[type[BeyondTask]], **described: Any) -> Benchmark:

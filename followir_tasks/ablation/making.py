@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from datasets import Dataset
 
-from evaluators.judge import Prompt, PromptedAsking, Reply, Request
-from evaluators.judge.answers import complete_text, paragraph
+from evaluators.judge import Outcome, Prompt, PromptedAsking, Reply, Request
+from evaluators.judge.answers import kept_text, paragraph
 from evaluators.judge.prompt import package_prompts
-from evaluators.judge.replies import Replies, read_replies
+from evaluators.judge.replies import Replies
 from evaluators.judge.reply import UnreadableReplyError
 from followir_tasks.forms import KEPT, KEYWORDS, SHORT, QueryForms
 
 PROMPTS = Path(__file__).parent / "prompts"
 FIELDS = {KEYWORDS: ("query", "instruction"), SHORT: ("query", "instruction")}
-_HEADING = re.compile(r"^[\s*#>_]*(?:keywords|(?:short )?instruction)[\s*_]*:[\s*_]*", re.IGNORECASE)
+_HEADINGS = {
+    form: re.compile(rf"^[\s*#>_]*(?:{name})[\s*_]*:[\s*_]*", re.IGNORECASE)
+    for form, name in ((KEYWORDS, "keywords"), (SHORT, "(?:short )?instruction"))
+}
+# How a line begins that is of a list, JSON, code or markup, and one with another heading.
+_MARKED = re.compile(r"[-*+\u2022]\s|[\[{`]|\d+[.)]\s|</?\w")
+_OTHER_HEADING = re.compile(r"[^\w\s]*[^\W\d_][\w ]{0,40}:(?:\s|$)")
 
 
 class Wanted(NamedTuple):
@@ -72,35 +79,47 @@ def ask_forms(asking: PromptedAsking, queries: Dataset, *, ask_again: bool = Fal
     language_model, requests = asking.language_model, form_requests(queries, asking)
     full = dict(zip(queries["id"], queries["instruction"], strict=True))
     outcomes = language_model.ask(list(requests.values()), label="instruction forms")
-    replies = _not_longer(read_replies(requests, outcomes, read_form), full)
+    replies = _read(requests, outcomes, full)
     if ask_again and replies.unreadable:
         again = frozenset(requests[wanted].key for wanted in replies.unreadable)
         outcomes = language_model.ask(list(requests.values()), label="instruction forms, once more", again=again)
-        replies = _not_longer(read_replies(requests, outcomes, read_form), full)
+        replies = _read(requests, outcomes, full)
     return replies
 
 
-def read_form(reply: Reply) -> str:
-    """What follows the heading, as one line.
+def _read(requests: Iterable[Wanted], outcomes: Iterable[Outcome], full: Mapping[str, str]) -> Replies[Wanted, str]:
+    replies: Replies[Wanted, str] = Replies({}, {}, {})
+    for wanted, outcome in zip(requests, outcomes, strict=True):
+        replies.add(wanted, outcome, partial(read_form, form=wanted.form, full=full[wanted.query]))
+    return replies
+
+
+def read_form(reply: Reply, form: str, full: str) -> str:
+    """The one line after the form's last heading, or the whole reply if it is one line without any heading.
+
+    Args:
+        reply: what the model said.
+        form: that was asked for.
+        full: the instruction. What is longer is an explanation, or another instruction; it is compared by characters,
+            since not every language puts blanks between words.
 
     Raises:
-        UnreadableReplyError: if there is nothing, or the reply was cut off.
+        UnreadableReplyError: if there is nothing, something longer or something else, or the reply was cut off.
     """
-    text = paragraph(_HEADING.sub("", complete_text(reply)))
-    if not any(c.isalnum() for c in text):
-        raise UnreadableReplyError(f"the reply holds no words: {reply.text[:80]!r}")
-    return text
-
-
-def _not_longer(replies: Replies[Wanted, str], full: Mapping[str, str]) -> Replies[Wanted, str]:
-    """A form with more words than the instruction is an explanation, or another instruction."""
-    read, unreadable = {}, dict(replies.unreadable)
-    for wanted, text in replies.read.items():
-        if len(text.split()) > len(full[wanted.query].split()):
-            unreadable[wanted] = f"the reply is longer than the instruction: {text[:80]!r}"
-        else:
-            read[wanted] = text
-    return Replies(read, replies.failed, unreadable)
+    text, heading = kept_text(reply), _HEADINGS[form]
+    lines = [line for line in text.splitlines() if any(c.isalnum() for c in line)]
+    headed = [place for place, line in enumerate(lines) if heading.match(line)]
+    own = [heading.sub("", line, count=1) for line in lines[headed[-1] if headed else 0 :]]
+    said = [line for line in map(paragraph, own) if any(c.isalnum() for c in line)]
+    if not said:
+        raise UnreadableReplyError(f"the reply holds no words: {text[:80]!r}")
+    if len(said) > 1:
+        raise UnreadableReplyError(f"the reply holds more than one line, so it is unclear which counts: {text[:80]!r}")
+    if _MARKED.match(said[0]) or (not headed and _OTHER_HEADING.match(said[0])):
+        raise UnreadableReplyError(f"the reply holds something else than the {form} form: {text[:80]!r}")
+    if len(said[0]) > len(full):
+        raise UnreadableReplyError(f"the reply is longer than the instruction: {said[0][:80]!r}")
+    return said[0]
 
 
 def forms_of(read: Mapping[Wanted, str]) -> dict[str, QueryForms]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evaluators.judge import Prompt, Reply, package_prompts
-from evaluators.judge.answers import complete_text, headed_part
+from evaluators.judge.answers import headed_part, kept_text
 from evaluators.judge.reply import UnreadableReplyError
 
 __all__ = ["AGAIN", "FIRST", "VERDICT", "read_constraint", "read_prompts"]
@@ -32,7 +32,7 @@ def read_constraint(reply: Reply, tried: Sequence[str]) -> str:
     Raises:
         UnreadableReplyError: if there is none, or it was tried before.
     """
-    text = headed_part(complete_text(reply), "constraint", ("constraint",))
+    text = headed_part(kept_text(reply), "constraint", ("constraint",))
     if text.casefold() in {" ".join(t.split()).casefold() for t in tried}:
         raise UnreadableReplyError("the reply repeats a constraint that was tried before")
     return text

@@ -53,8 +53,9 @@ def add_build_command(steps: Any) -> None:
         nargs="+",
         type=Path,
         default=[],
-        metavar="FILE",
-        help="topics of other sets: left out are the same numbers, and the same requests under other numbers",
+        metavar="PATH",
+        help="other sets, as files of topics or dataset directories: left out are the same numbers, and the same or "
+        "nearly the same requests under other numbers",
     )
     source.add_argument("--n-topics", type=int, metavar="N", help="how many to draw (default: all that can be used)")
     source.add_argument("--seed", type=int, default=0, help="of every random choice (%(default)s)")
@@ -91,7 +92,11 @@ def add_build_command(steps: Any) -> None:
         "--license", default="unknown", metavar="ID", help="of the dataset, for its card (%(default)s)"
     )
     for name, what in (
-        ("whole-collection", "write the whole collection as the corpus, for retrieval from it; candidates stay"),
+        (
+            "whole-collection",
+            "write the whole collection as the corpus, for retrieval from it; candidates stay. It holds candidates by "
+            "their chosen passages and every other document by all of its passages; scores are of passages",
+        ),
         ("accept-unreviewed", "write the dataset although people's decisions are missing; the card says so"),
     ):
         command.add_argument(f"--{name}", action="store_true", help=what)

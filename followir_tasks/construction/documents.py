@@ -14,14 +14,17 @@ import pyarrow.parquet as pq
 from evaluators.construction.readers import digest_of
 from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.dataset import config_files
-from evaluators.plugin.jsonl import json_rows, text_id
-from followir_tasks.construction.trec_documents import Document, opened, read_trec_documents
+from evaluators.plugin.jsonl import JSON_LINES, id_problem, json_rows, text_id
+from evaluators.whole import half_character
+from followir_tasks.construction.trec_documents import Document, opened, plain, read_trec_documents
 
 __all__ = ["IR_DATASETS", "Documents", "find_documents"]
 
 IR_DATASETS = "ir_datasets:"
 _ROWS = 2_000
 _ID, _TEXT = ("_id", "id", "docno", "doc_id"), ("text", "contents", "body")
+# The pieces of an article of TREC's Washington Post that are its text; others are kickers, bylines, dates, pictures.
+_PARAGRAPH = "sanitized_html"
 
 
 @dataclass(frozen=True)
@@ -59,22 +62,35 @@ class Documents:
             empty = True
             for document in stream:
                 empty = False
-                try:
-                    f"{document.id}{document.title}{document.text}".encode()
-                except UnicodeEncodeError as error:
-                    raise DatasetError(name, [f"document {document.id!r} holds half a character ({error})"]) from error
-                yield document
+                yield _checked(name, document)
             if empty:
                 self.without.append(name)
             found = found or not empty
         if not found:
-            raise DatasetError(self.name, ["it holds no documents: no <DOC> elements, JSON lines (.jsonl) or rows"])
+            sought = f"no <DOC> elements, JSON lines ({', '.join(JSON_LINES)}) or rows"
+            raise DatasetError(self.name, [f"it holds no documents: {sought}"])
 
     def _streams(self) -> Iterator[tuple[str, Iterator[Document]]]:
         if self.dataset is not None:
             yield self.name, _of_ir_datasets(self.dataset)
         for path in self.files:
             yield str(path), _of_file(path)
+
+
+def _checked(name: str, document: Document) -> Document:
+    """The document without NULs, which no model reads.
+
+    Raises:
+        DatasetError: if its id is unusable, or a text of it cannot be kept in a file.
+    """
+    if problem := id_problem(document.id):
+        raise DatasetError(name, [problem])
+    for what, text in (("title", document.title), ("text", document.text)):
+        if half := half_character(text):
+            raise DatasetError(name, [f"the {what} of document {document.id!r} holds {half}; remove it"])
+    if "\0" not in document.title + document.text:
+        return document
+    return document._replace(title=document.title.replace("\0", ""), text=document.text.replace("\0", ""))
 
 
 def find_documents(place: str) -> Documents:
@@ -129,7 +145,7 @@ def _of_ir_datasets(dataset: Any) -> Iterator[Document]:
 def _of_file(path: Path) -> Iterator[Document]:
     if path.suffix == ".parquet":
         return _of_parquet(path)
-    if path.name.removesuffix(".gz").endswith(".jsonl"):
+    if path.name.removesuffix(".gz").endswith(JSON_LINES):
         return _of_json_lines(path)
     return read_trec_documents(path)
 
@@ -151,7 +167,25 @@ def _of_json_lines(path: Path) -> Iterator[Document]:
             where = f"line {number}"
             identifier = text_id(path, where, next((row[n] for n in _ID if n in row), None))
             title = row.get("title") or ""
-            text = next((row[n] for n in _TEXT if row.get(n) is not None), "")
+            there = [row[n] for n in _TEXT if n in row]
+            text = next((value for value in there if value is not None), "" if there else None)
+            if isinstance(text, list):
+                text = _of_pieces(text)
             if not isinstance(title, str) or not isinstance(text, str):
-                raise DatasetError(str(path), [f"{where}: title and text of {identifier!r} must be strings"])
+                problem = (
+                    f"{where}: title and text of {identifier!r} must be strings; expected the text as "
+                    f"{', '.join(_TEXT)}, or contents as in TREC's Washington Post; found the fields {', '.join(row)}"
+                )
+                raise DatasetError(str(path), [problem])
             yield Document(identifier, title, text)
+
+
+def _of_pieces(pieces: list[Any]) -> str | None:
+    """The paragraphs of ``contents`` of TREC's Washington Post, without tags; ``None`` if it is no such list."""
+    there = [piece for piece in pieces if piece is not None]
+    if not all(isinstance(piece, dict) and "type" in piece for piece in there):
+        return None
+    texts = [piece.get("content") for piece in there if piece["type"] == _PARAGRAPH]
+    if not all(isinstance(text, str | None) for text in texts):
+        return None
+    return "\n".join(found for text in texts if text and (found := plain(text)))

@@ -10,8 +10,9 @@ from evaluators.construction.workspace import Pause, Workspace
 from evaluators.files import write_text
 from evaluators.judge import PromptedAsking
 from evaluators.plugin.checks import shown
-from evaluators.plugin.dataset import Card, is_dataset_directory
+from evaluators.plugin.dataset import is_dataset_directory
 from followir_tasks.construction import export, statistics
+from followir_tasks.construction.card import CANDIDATES, WHOLE, card
 from followir_tasks.construction.drafting import MOST_WORDS, Drafts, Verdict, draft, verdicts_on
 from followir_tasks.construction.maxp import best_passages
 from followir_tasks.construction.pooling import Ranker, candidates, pool
@@ -119,12 +120,17 @@ def build(
             **collection.counts,
             "n_files_without_documents": len(collection.without),
             **_candidate_counts(pairs),
+            **(_whole_counts(pairs) if options.whole_collection else {}),
         },
+        "excluded": source.selection.excluded,
         "record": _record(source, asking, options, pools, scorer),
     }
-    export.write(workspace, pairs, collection, source.key, _card(report, options), whole=options.whole_collection)
+    told = card(report, options.band, options.license)
+    export.write(workspace, pairs, collection, source.key, told, whole=options.whole_collection)
     write_text(workspace.work / "report.json", statistics.as_json(report))
     write_text(workspace.work / "report.md", statistics.markdown(report, options.band))
+    if report["excluded"]:
+        workspace.tell(f"{len(report['excluded'])} topics are left out, since other sets have them (see the report)")
     workspace.tell(f"report: {workspace.work / 'report.md'}")
     return report
 
@@ -246,6 +252,16 @@ def _candidate_counts(pairs: Sequence[export.Pair]) -> dict[str, int]:
     }
 
 
+def _whole_counts(pairs: Sequence[export.Pair]) -> dict[str, int]:
+    """Relevant documents of which the whole collection also holds a passage that was chosen for another topic."""
+    passages: dict[str, set[str]] = {}
+    for pair in pairs:
+        for document, passage in pair.passages.items():
+            passages.setdefault(document, set()).add(passage)
+    relevant = [d for p in pairs for d in (*p.settled.stay, *p.settled.leave)]
+    return {"n_candidates_relevant_with_another_topics_passage": sum(len(passages[d]) > 1 for d in relevant)}
+
+
 def _record(
     source: Source, asking: PromptedAsking | None, options: Options, pools: Sequence[Ranker], scorer: Ranker
 ) -> dict[str, Any]:
@@ -257,30 +273,7 @@ def _record(
         "candidates": options.candidates,
         "pool": [ranker.label for ranker in pools],
         "passages_chosen_by": scorer.label,
+        "corpus": WHOLE if options.whole_collection else CANDIDATES,
         "model": asking.model if asking else None,
         "prompts": {name: prompt.version for name, prompt in asking.prompts.items()} if asking else {},
     }
-
-
-def _card(report: Mapping[str, Any], options: Options) -> Card:
-    counts, record = report["counts"], report["record"]
-    waiting = {k: n for k, n in counts.items() if k.startswith("n_unreviewed_") and n}
-    told = ", ".join(f"{n} {k.removeprefix('n_unreviewed_').replace('_', ' ')}" for k, n in waiting.items())
-    reviewed = f"People's decisions are missing: {told}." if told else "People decided on every topic and document."
-    drafted = f"drafts by {record['model']}, then people's review" if record["model"] else "people"
-    tables = statistics.markdown(report, options.band).partition("\n\n")[2]
-    return Card(
-        title="FollowIR-style dataset",
-        body=(
-            "Pairs of instructions on the same query and the same candidates (`-og`, `-changed`), built from a judged "
-            "collection in the way of FollowIR (arXiv 2403.15246): the changed instruction narrows the narrative, and "
-            f"only documents that were relevant before were judged again; by {drafted}. {reviewed}\n\n"
-            f"Every topic has {options.candidates} candidates: its relevant documents, and the best other ones of "
-            f"{', '.join(record['pool'])} for the query alone; a document that nobody judged counts as not relevant. A "
-            "document of more than 400 words stands as its best passage of 400 words (200 overlap) by "
-            f"{record['passages_chosen_by']}; it was judged as a whole. The config `passages` names the documents."
-            f"\n\n{tables}"
-        ),
-        license=options.license,
-        tags=("information-retrieval", "instruction-following"),
-    )

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from followir_tasks.construction.exclusion import QueryField, query_of, without_topics_of_others
 from followir_tasks.construction.topics import Topic
 
 __all__ = ["Band", "Chosen", "QueryField", "Selection", "select"]
-
-QueryField = Literal["description", "title"]
-# Share of common words from which two topics are one. Robust04 and Core17 have 50 topics in common, some with another
-# wording: these share 0.73 or more, different topics of the two 0.43 at most.
-_SAME = 0.6
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -72,15 +65,14 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Selection:
-    """The topics of the set, and counts of those that are not in it, by reason."""
+    """The topics of the set, and counts of those that are not in it, by reason.
+
+    ``excluded``: number of each topic that another set has -> why it was left out.
+    """
 
     chosen: list[Chosen]
     counts: dict[str, int]
-
-
-def _words(topic: Topic) -> frozenset[str]:
-    """The words of description and narrative, each once, in small letters."""
-    return frozenset(_WORD.findall(f"{topic.description} {topic.narrative}".casefold()))
+    excluded: dict[str, str] = field(default_factory=dict)
 
 
 def select(
@@ -90,7 +82,7 @@ def select(
     query: QueryField,
     min_grade: int,
     band: Band,
-    excluded: Iterable[Topic] = (),
+    excluded: Sequence[Topic] = (),
     number: int | None = None,
     seed: int = 0,
 ) -> Selection:
@@ -102,22 +94,16 @@ def select(
         query: the field that becomes the query.
         min_grade: the lowest grade that is relevant.
         band: a topic is left out if it has too few relevant documents for any share in it.
-        excluded: topics of other sets; left out are those with the same number, and those that ask for the same.
+        excluded: topics of other sets, which are left out.
         number: how many to draw of those left; ``None``: all.
         seed: of the draw.
 
     Raises:
         ValueError: if fewer are left than are wanted, or none.
     """
-    others = list(excluded)
-    numbers = {topic.number for topic in others}
-    wordings = [_words(topic) for topic in others]
-    counts = dict.fromkeys(
+    kept = without_topics_of_others(topics, excluded, query)
+    counts = {"n_source_topics": len(topics), **kept.counts} | dict.fromkeys(
         (
-            "n_source_topics",
-            "n_topics_excluded_by_number",
-            "n_topics_excluded_by_number_with_another_wording",
-            "n_topics_excluded_by_wording",
             "n_topics_without_query_or_narrative",
             "n_topics_without_relevant",
             "n_topics_with_too_few_relevant",
@@ -125,19 +111,12 @@ def select(
         ),
         0,
     )
-    counts["n_source_topics"] = len(topics)
     left: list[Chosen] = []
-    for topic in topics:
+    for topic in kept.topics:
         judged = judgements.get(topic.number, {})
         relevant = {d: grade for d, grade in judged.items() if grade >= min_grade}
-        text = topic.title if query == "title" else topic.description
-        same = any(_alike(_words(topic), words) for words in wordings)
-        if topic.number in numbers:
-            counts["n_topics_excluded_by_number"] += 1
-            counts["n_topics_excluded_by_number_with_another_wording"] += not same
-        elif same:
-            counts["n_topics_excluded_by_wording"] += 1
-        elif not (text and topic.narrative):
+        text = query_of(topic, query)
+        if not (text and topic.narrative):
             counts["n_topics_without_query_or_narrative"] += 1
         elif not relevant:
             counts["n_topics_without_relevant"] += 1
@@ -153,9 +132,4 @@ def select(
         drawn = set(random.Random(seed).sample(sorted(c.topic for c in left), number))
         counts["n_topics_not_drawn"] = len(left) - number
         left = [c for c in left if c.topic in drawn]
-    return Selection(left, counts)
-
-
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether topics with these words ask for the same, whatever their numbers: 60 % of the words are in both."""
-    return bool(one & other) and len(one & other) >= _SAME * len(one | other)
+    return Selection(left, counts, kept.excluded)

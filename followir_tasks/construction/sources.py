@@ -12,7 +12,8 @@ from evaluators.construction.workspace import Row, Workspace, fingerprint
 from evaluators.plugin.checks import DatasetError, shown
 from followir_tasks.construction.collection import OVERLAP, WORDS, Collection, write_collection
 from followir_tasks.construction.documents import Documents
-from followir_tasks.construction.selection import Band, Chosen, QueryField, Selection, select
+from followir_tasks.construction.exclusion import QueryField, topics_of_others
+from followir_tasks.construction.selection import Band, Chosen, Selection, select
 from followir_tasks.construction.statistics import Size, size_of_source
 from followir_tasks.construction.topics import read_topics
 
@@ -59,7 +60,7 @@ def read_source(
     """
     if min_grade < 1:
         raise ValueError(f"the lowest relevant grade must be at least 1, got {min_grade}")
-    found = read_topics(topics)
+    found = read_topics(topics, (query, "narrative"))
     file = judgements_file(qrels)
     judged = {q: {d: grade for d, (grade, _) in ds.items()} for q, ds in read_judgements(file).items()}
     if not judged.keys() & {t.number for t in found}:
@@ -67,7 +68,7 @@ def read_source(
             str(file),
             [f"it judges none of the topics of {topics}: its first ones are {shown(judged)}"],
         )
-    excluded = [t for path in exclude for t in read_topics(path)]
+    excluded = topics_of_others(exclude)
     selection = select(
         found, judged, query=query, min_grade=min_grade, band=band, excluded=excluded, number=number, seed=seed
     )

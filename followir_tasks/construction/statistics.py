@@ -9,6 +9,7 @@ from typing import Any
 
 from tabulate import tabulate
 
+from followir_tasks.construction.exclusion import QueryField, query_of
 from followir_tasks.construction.selection import Band
 from followir_tasks.construction.topics import Topic
 
@@ -47,13 +48,13 @@ def size(queries: Sequence[str], instructions: Sequence[str], relevant: Sequence
 
 
 def size_of_source(
-    topics: Sequence[Topic], judgements: Mapping[str, Mapping[str, int]], *, query: str, min_grade: int
+    topics: Sequence[Topic], judgements: Mapping[str, Mapping[str, int]], *, query: QueryField, min_grade: int
 ) -> Size:
     """The left side of table 1: all topics of the source that have a relevant document."""
     relevant = {t.number: sum(g >= min_grade for g in judgements.get(t.number, {}).values()) for t in topics}
     known = [t for t in topics if relevant[t.number]]
     return size(
-        [t.title if query == "title" else t.description for t in known],
+        [query_of(t, query) for t in known],
         [t.narrative for t in known],
         [relevant[t.number] for t in known],
     )
@@ -75,10 +76,16 @@ def markdown(report: Mapping[str, Any], band: Band) -> str:
                 f"Relevant documents by topic; the share that stays was to lie in {band.told}:",
                 _table(topics, ["topic", "relevant", "stay", "leave", "share that stays"]),
                 _table([[name[2:].replace("_", " "), n] for name, n in report["counts"].items()], ["count of", ""]),
+                *_told(report["excluded"]),
             ]
         )
         + "\n"
     )
+
+
+def _told(excluded: Mapping[str, str]) -> list[str]:
+    named = ", ".join(f"{topic} ({why})" for topic, why in excluded.items())
+    return [f"Topics left out since other sets have them: {named}."] if named else []
 
 
 def _table(rows: Sequence[Sequence[Any]], headers: Sequence[str]) -> str:

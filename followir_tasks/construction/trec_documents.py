@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import html
 import re
 import zlib
 from collections.abc import Iterator
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from evaluators.plugin.checks import DatasetError
+from followir_tasks.construction.entities import resolved
 
-__all__ = ["Document", "opened", "read_trec_documents"]
+__all__ = ["Document", "opened", "plain", "read_trec_documents"]
 
 _BEGIN, _END = re.compile(rb"<doc(?:\s[^>]*)?>", re.IGNORECASE), re.compile(rb"</doc\s*>", re.IGNORECASE)
 _NUMBER = re.compile(r"<docno>\s*(.*?)\s*</docno>", re.IGNORECASE | re.DOTALL)
@@ -55,7 +55,7 @@ def read_trec_documents(path: Path) -> Iterator[Document]:
     """The documents of a file, none if it has no ``<DOC>``. Memory: one document.
 
     The text is what the ``<TEXT>`` elements hold, or everything but the header where there are none; tags are taken out
-    and entities resolved. Bytes that are not UTF-8 are read as Latin-1.
+    and entities resolved (those that nobody knows stay). Bytes that are not UTF-8 are read as Latin-1.
 
     Raises:
         DatasetError: naming file and line of a document that has no number or no end.
@@ -98,11 +98,12 @@ def _document(path: Path, line: int, content: bytes) -> Document:
     number = _NUMBER.search(raw)
     if number is None or not number[1]:
         raise DatasetError(str(path), [f"line {line}: the document has no <DOCNO>"])
-    headlines = list(dict.fromkeys(_plain(found[2], one_line=True) for found in _HEADLINES.finditer(raw)))
+    headlines = list(dict.fromkeys(plain(found[2], one_line=True) for found in _HEADLINES.finditer(raw)))
     texts = _TEXT.findall(raw) or [_HEADLINES.sub(" ", _HEADER.sub(" ", raw))]
-    return Document(number[1], headlines[0] if headlines else "", "\n".join(map(_plain, texts)).strip())
+    return Document(number[1], headlines[0] if headlines else "", "\n".join(map(plain, texts)).strip())
 
 
-def _plain(text: str, one_line: bool = False) -> str:
-    plain = html.unescape(_TAG.sub(" ", text)).replace("\0", "")
-    return " ".join(plain.split()) if one_line else plain.strip()
+def plain(text: str, one_line: bool = False) -> str:
+    """Text without tags, entities resolved."""
+    found = resolved(_TAG.sub(" ", text))
+    return " ".join(found.split()) if one_line else found.strip()

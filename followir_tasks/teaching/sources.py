@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from evaluators.plugin.dataset import is_dataset_directory, read_config
-from followir_tasks.construction.topics import Topic, read_topics
-from followir_tasks.ids import parse_query_id
+from followir_tasks.construction.exclusion import QueryField, query_of, topics_of_others, without_topics_of_others
+from followir_tasks.construction.topics import read_topics
 
 __all__ = ["Asked", "Chosen", "choose_topics"]
-
-QueryField = Literal["description", "title"]
 
 
 @dataclass(frozen=True)
@@ -32,18 +29,20 @@ class Asked:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The query-instruction pairs to write documents for, and how many topics were left out for which reason."""
+    """The query-instruction pairs to write documents for, and how many topics were left out for which reason.
+
+    ``excluded``: each topic that an evaluation set has (as its pair's id would be) -> why it was left out.
+    """
 
     pairs: tuple[Asked, ...]
     counts: dict[str, int]
+    excluded: dict[str, str]
 
 
 def choose_topics(topics: Sequence[Path], excluded: Sequence[Path], query: QueryField) -> Chosen:
-    """The topics of some files but for those of evaluation sets.
+    """The topics of some files but for those that an evaluation set has, too.
 
-    A topic is left out if its number, its query or its narrative is one of an evaluation set's (texts are compared
-    without case and spacing; a title only where titles are the queries, since topics share titles), if it lacks query
-    or narrative, or if an earlier one has the same query and narrative.
+    A topic is also left out if it lacks query or narrative, or if an earlier one has the same query and narrative.
 
     Args:
         topics: files as :func:`~followir_tasks.construction.topics.read_topics` reads them.
@@ -57,58 +56,24 @@ def choose_topics(topics: Sequence[Path], excluded: Sequence[Path], query: Query
     stems = [path.stem for path in topics]
     if len(set(stems)) < len(stems):
         raise ValueError(f"files of topics must differ in their names, which become part of ids; got {stems}")
-    numbers, texts = _of_evaluation(excluded, query)
-    counts = dict.fromkeys(
-        ("n_topics", "n_excluded_by_text", "n_excluded_by_number", "n_without_query_or_narrative", "n_repeated"), 0
-    )
+    others = topics_of_others(excluded)
+    counts: Counter[str] = Counter(n_source_topics=0)
+    named: dict[str, str] = {}
     out: dict[tuple[str, str], Asked] = {}
     for path in topics:
-        for topic in read_topics(path):
-            counts["n_topics"] += 1
-            asked = _query(topic, query)
+        found = read_topics(path, (query, "narrative"))
+        kept = without_topics_of_others(found, others, query)
+        counts.update({"n_source_topics": len(found), **kept.counts})
+        counts.update(dict.fromkeys(("n_topics_without_query_or_narrative", "n_topics_repeated"), 0))
+        named |= {f"{path.stem}-{number}": why for number, why in kept.excluded.items()}
+        for topic in kept.topics:
+            asked = query_of(topic, query)
             if not (asked and topic.narrative):
-                counts["n_without_query_or_narrative"] += 1
-            elif {_plain(asked), _plain(topic.narrative)} & texts:
-                counts["n_excluded_by_text"] += 1
-            elif topic.number in numbers:
-                counts["n_excluded_by_number"] += 1
-            elif (key := (_plain(asked), _plain(topic.narrative))) in out:
-                counts["n_repeated"] += 1
+                counts["n_topics_without_query_or_narrative"] += 1
+            elif (key := (asked.casefold(), topic.narrative.casefold())) in out:
+                counts["n_topics_repeated"] += 1
             else:
                 out[key] = Asked(f"{path.stem}-{topic.number}", asked, topic.narrative)
     if not out:
-        raise ValueError(f"no topic is left to write documents for: {counts}")
-    return Chosen(tuple(out.values()), {**counts, "n_pairs": len(out)})
-
-
-def _query(topic: Topic, field: QueryField) -> str:
-    return topic.description if field == "description" else topic.title
-
-
-def _of_evaluation(places: Iterable[Path], query: QueryField) -> tuple[set[str], set[str]]:
-    numbers: set[str] = set()
-    texts: set[str] = set()
-    for place in places:
-        if is_dataset_directory(place):
-            queries, instructions = read_config(place, "queries"), read_config(place, "instruction")
-            assert queries is not None
-            numbers |= {_number(key) for key in queries.column("_id").to_pylist()}
-            texts |= {_plain(text) for text in queries.column("text").to_pylist()}
-            if instructions is not None:
-                texts |= {_plain(text) for text in instructions.column("instruction").to_pylist() if text}
-        else:
-            for topic in read_topics(place):
-                numbers.add(topic.number)
-                texts |= {_plain(text) for text in (_query(topic, query), topic.narrative) if text}
-    return numbers, texts
-
-
-def _number(query_id: str) -> str:
-    try:
-        return parse_query_id(query_id)[0]
-    except ValueError:
-        return query_id
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
+        raise ValueError(f"no topic is left to write documents for: {dict(counts)}")
+    return Chosen(tuple(out.values()), {**counts, "n_pairs": len(out)}, named)

@@ -6,13 +6,14 @@ against the instruction, and those stay on which it agrees with the intended lab
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from evaluators.construction.workspace import Job, Row, Stage, Workspace, fingerprint, read_rows, write_rows
 from evaluators.judge import Reply, package_prompts
-from evaluators.judge.answers import complete_text, read_verdict
+from evaluators.judge.answers import kept_text, read_verdict
 from evaluators.judge.asking import PromptedAsking
 from evaluators.judge.prompt import Prompt
 from evaluators.judge.reply import UnreadableReplyError
@@ -36,6 +37,14 @@ FORMS = (
     "a transcript of a radio item",
 )
 LEAST_WORDS = 20
+# How a reply begins that is no document: JSON, code, what the model says to its user, a refusal (in English). A judge
+# would find a refusal not relevant, so that the filter lets it through as such a document.
+_NO_DOCUMENT = re.compile(
+    r"[{`]|(?:sure|certainly|of course)[,!.]|here(?:['\u2019]s| is| are)\b[^\n]*:\s*\n|as an ai\b|"
+    r"(?:i['\u2019]m |i am )?sorry[,.]|i(?: can(?:not|['\u2019]t)| won['\u2019]t| am unable to|['\u2019]m unable to) "
+    r"(?:write|help|assist|provide|comply|create|generate|produce|fulfil)",
+    re.IGNORECASE,
+)
 # (query, instruction, document) rows -> probabilities of relevance, 0..1.
 Score = Callable[[list[tuple[str, str, str]]], Sequence[float]]
 
@@ -75,7 +84,10 @@ def write_documents(workspace: Workspace, asking: PromptedAsking, pairs: Sequenc
 
 
 def _read_document(row: Row, reply: Reply) -> None:
-    text = "\n\n".join(" ".join(part.split()) for part in complete_text(reply).split("\n\n") if part.strip())
+    said = kept_text(reply)
+    if _NO_DOCUMENT.match(said.lstrip()):
+        raise UnreadableReplyError(f"the reply is no document, or begins with something else: {said[:80]!r}")
+    text = "\n\n".join(" ".join(part.split()) for part in said.split("\n\n") if part.strip())
     if len(text.split()) < LEAST_WORDS:
         raise UnreadableReplyError(f"the reply has fewer than {LEAST_WORDS} words, so it is no document: {text[:80]!r}")
     row["document"] = text

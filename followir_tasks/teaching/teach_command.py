@@ -31,7 +31,8 @@ def add_teach_command(steps: Any) -> None:
         default=[],
         type=Path,
         metavar="PATH",
-        help="evaluation sets whose topics must not be in: files of topics, or dataset directories",
+        help="evaluation sets whose topics must not be in, under their or other numbers: files of topics, or dataset "
+        "directories",
     )
     command.add_argument("--out", required=True, type=Path, metavar="DIR", help="where everything goes")
     command.add_argument(
@@ -78,6 +79,9 @@ def _teach(args: argparse.Namespace) -> int:
     writer = asking("llm")
     chosen = choose_topics(args.topics, args.exclude, args.query)
     workspace = workspace_of(args, writer.language_model)
+    if chosen.excluded:
+        named = ", ".join(f"{topic} ({why})" for topic, why in chosen.excluded.items())
+        workspace.tell(f"{len(chosen.excluded)} topics are left out, since evaluation sets have them: {named}")
     try:
         documents = synthesis.write_documents(workspace, writer, chosen.pairs, args.per_label)
         if args.reranker is None:
@@ -98,6 +102,7 @@ def _teach(args: argparse.Namespace) -> int:
         "judge": told,
         "prompts": {name: prompt.version for name, prompt in prompts.items()},
         "seed": args.seed,
+        "excluded": chosen.excluded,
     }
     export(workspace, couples, {**chosen.counts, **counts}, record, args.license)
     return 0

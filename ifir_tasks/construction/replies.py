@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluators.judge import Reply
-from evaluators.judge.answers import complete_text, headed_part
+from evaluators.judge.answers import headed_part, kept_text
 from evaluators.judge.reply import UnreadableReplyError
 
 _HEADINGS = ("query", "instruction")
@@ -19,7 +19,7 @@ def read_instruction(reply: Reply, below: str | None) -> str:
     Raises:
         UnreadableReplyError: if there is none.
     """
-    text = headed_part(complete_text(reply), "instruction", _HEADINGS)
+    text = headed_part(kept_text(reply), "instruction", _HEADINGS)
     if below is not None and text.casefold() == " ".join(below.split()).casefold():
         raise UnreadableReplyError("the reply repeats the instruction of the level below")
     return text
@@ -31,5 +31,5 @@ def read_request(reply: Reply) -> tuple[str, str]:
     Raises:
         UnreadableReplyError: if either is not there.
     """
-    text = complete_text(reply)
+    text = kept_text(reply)
     return headed_part(text, "query", _HEADINGS), headed_part(text, "instruction", _HEADINGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import mteb
 import pytest
@@ -20,6 +21,7 @@ from followir_collection import (
     fill,
     read_csv,
     report_of,
+    topic_text,
     write_material,
 )
 from language_model_server import LanguageModelServer
@@ -28,8 +30,11 @@ from evaluators import cli
 from evaluators.construction.workspace import Workspace
 from evaluators.judge import EndpointError
 from evaluators.plugin.checks import DatasetError
-from evaluators.plugin.dataset import fingerprint
+from evaluators.plugin.dataset import Card, fingerprint, write_dataset
 from followir_tasks.construction.command import WAITING
+from followir_tasks.construction.export import Pair
+from followir_tasks.construction.pipeline import _whole_counts
+from followir_tasks.construction.settling import settle
 
 TOPICS, DOCUMENTS = "review-topics.csv", "review-documents.csv"
 
@@ -111,7 +116,53 @@ def test_the_whole_collection_as_corpus(server: LanguageModelServer, material: M
     assert {name: built(out, name) for name in candidates} == candidates
     ids = [row["_id"] for row in built(out, "corpus")]
     assert len(ids) == len(set(ids)) == 39 and listed < set(ids)
+    assert "The corpus is the whole collection, in passages." in (out / "README.md").read_text()
+    assert report_of(out)["counts"]["n_candidates_relevant_with_another_topics_passage"] == 0
     assert cli.main(["check", str(out)]) == 0
+
+
+def test_relevant_documents_with_a_passage_that_another_topic_chose_are_counted() -> None:
+    """By hand: of d and e the topics chose different passages; d is relevant for one of them, e for both."""
+
+    def pair(topic: str, relevant: list[str], **passages: str) -> Pair:
+        return Pair(
+            topic,
+            "q",
+            "o",
+            "c",
+            dict.fromkeys(relevant, 1),
+            [],
+            settle(relevant, dict.fromkeys(relevant, True)),
+            passages,
+        )
+
+    pairs = [
+        pair("1", ["d", "e"], d="d::1", e="e::1", f="f::1"),
+        pair("2", ["e", "f"], d="d::2", e="e::2", f="f::1"),
+    ]
+    assert _whole_counts(pairs) == {"n_candidates_relevant_with_another_topics_passage": 3}
+
+
+def test_topics_of_other_sets_are_left_out_and_named(
+    server: LanguageModelServer, material: Material, tmp_path: Path
+) -> None:
+    """A dataset directory has topic 401 by its number, a file 402 by its words."""
+    rows: dict[str, list[dict[str, Any]]] = {
+        "corpus": [{"_id": "d", "title": "", "text": "x"}],
+        "queries": [{"_id": "401-og", "text": "Something else."}],
+        "instruction": [{"query-id": "401-og", "instruction": "A report on it is relevant."}],
+        "qrels": [{"query-id": "401-og", "corpus-id": "d", "score": 1}],
+    }
+    write_dataset(tmp_path / "set", rows, Card("c", "c", "mit"))
+    (tmp_path / "other.txt").write_text(topic_text("902", "the glass bridges"))
+    others = ("--exclude", str(tmp_path / "set"), str(tmp_path / "other.txt"))
+    assert build(material, tmp_path / "out", server.url, "--accept-unreviewed", *others) == 0
+    assert {r["_id"] for r in built(tmp_path / "out", "queries")} == {"403-og", "403-changed"}
+    assert report_of(tmp_path / "out")["excluded"] == {"401": "number, with another wording", "402": "wording of 902"}
+    assert "402 (wording of 902)" in (tmp_path / "out" / "README.md").read_text()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="empty is neither a file of topics nor a dataset directory"):
+        build(material, tmp_path / "out", server.url, "--exclude", str(tmp_path / "empty"))
 
 
 def test_an_interrupted_export_is_made_again_and_what_was_added_is_put_away(

@@ -107,6 +107,44 @@ def test_json_lines_and_dataset_directories(tmp_path: Path) -> None:
         assert list(find_documents(str(place))) == expected
 
 
+def test_articles_of_trecs_washington_post(tmp_path: Path) -> None:
+    """As published: an object a line in a file .jl, the text in pieces, pictures and dates among them."""
+    pieces: list[dict[str, object] | None] = [
+        {"type": "kicker", "mime": "text/plain", "content": "World"},
+        {"type": "date", "mime": "text/plain", "content": 1325376562000},
+        {
+            "type": "sanitized_html",
+            "subtype": "paragraph",
+            "mime": "text/html",
+            "content": "<b>One</b> &amp; <a>two</a>.",
+        },
+        None,
+        {"type": "image", "mime": "image/jpeg", "fullcaption": "A picture.", "imageURL": "u"},
+        {"type": "sanitized_html", "subtype": "paragraph", "mime": "text/html", "content": "Three."},
+    ]
+    rows = [
+        {"id": "a", "article_url": "u", "title": "T", "contents": pieces},
+        {"id": "b", "title": None, "contents": []},
+    ]
+    (tmp_path / "wapo.jl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = [plain(d) for d in find_documents(str(tmp_path / "wapo.jl"))]
+    assert found == [("a", "T", ["One", "&", "two", ".", "Three."]), ("b", "", [])]
+
+
+def test_entities_of_trec_and_what_only_looks_like_one(tmp_path: Path) -> None:
+    text = "post&hyph;war&blank;x &sect; 5, P&LTD, AT&amp;T R&D &#8217; &copying &pacute; &region;"
+    (tmp_path / "a").write_text(f"<DOC><DOCNO>1</DOCNO><TEXT>{text}</TEXT></DOC>")
+    expected = "post-war x \u00a7 5, P&LTD, AT&T R&D \u2019 &copying &pacute; &region;"
+    assert list(read_trec_documents(tmp_path / "a")) == [Document("1", "", expected)]
+
+
+def test_nuls_and_old_line_ends(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"_id": "1", "text": "x\\u0000y"}\r{"_id": "2", "text": null}\r')
+    (tmp_path / "a").write_bytes(b"<DOC>\r<DOCNO>1</DOCNO>\r<TEXT>x\0y</TEXT>\r</DOC>\r<DOC>\r<DOCNO>2</DOCNO>\r</DOC>")
+    for name in ("a.jsonl", "a"):
+        assert list(find_documents(str(tmp_path / name))) == [Document("1", "", "xy"), Document("2", "", "")]
+
+
 @pytest.mark.parametrize(
     ("content", "name", "reason"),
     [
@@ -119,6 +157,11 @@ def test_json_lines_and_dataset_directories(tmp_path: Path) -> None:
         (b'{"_id": "1", "text": 3}\n', "a.jsonl", "title and text of '1' must be strings"),
         (b'{"_id": "1", "text": "\\ud800"}\n', "a.jsonl", "half a character"),
         (b'{"text": "x"}\n', "a.jsonl", "line 1: the id None"),
+        (b'{"_id": "1\\u0000", "text": "x"}\n', "a.jsonl", "line 1: the id .* holds a NUL"),
+        (b"<DOC><DOCNO>1\0</DOCNO></DOC>", "a", "the id .* holds a NUL"),
+        (b'{"id": "1", "abstract": "x"}\n', "a.jl", "expected the text as text, contents, body.*fields id, abstract"),
+        (b'{"id": "1", "contents": ["x"]}\n', "a.jl", "contents as in TREC's Washington Post"),
+        (b"[" * 100_000, "a.jsonl", "line 1 is not JSON"),
     ],
 )
 def test_faults_in_documents_are_named(content: bytes, name: str, reason: str, tmp_path: Path) -> None:

@@ -17,10 +17,13 @@ from followir_sets import CANDIDATES, DOCS, QUERIES, Rows, configs, forms_rows, 
 from language_model_server import LanguageModelServer
 
 from evaluators.cli import main
+from evaluators.judge import Reply
+from evaluators.judge.reply import UnreadableReplyError
 from evaluators.plugin import with_variant
 from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.dataset import read_config
 from evaluators.plugin.mteb_internals import query_texts
+from followir_tasks.ablation.making import read_form
 from followir_tasks.data import read_followir
 from followir_tasks.forms import FORMS, FULL, KEYWORDS, NONE, SHORT, QueryForms, with_form
 from followir_tasks.sample_build import DIRECTORY
@@ -236,6 +239,34 @@ def test_what_cannot_be_used_is_counted_and_nothing_is_written(
     assert make(server, data, out, "--ask-again") == 0
     assert len(server.counts.requests) == 14
     assert len(pq.read_table(out / "instruction_forms.parquet")) == 6
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Keywords: ship port", "ship port"),
+        ("ship port", "ship port"),
+        ("<think>Keywords: no</think>Sure! Here they are:\n\n```\n## Keywords:\nship port\n```", "ship port"),
+        ("Keywords: \u8239 \u6e2f", "\u8239 \u6e2f"),
+        ("Keywords: ship\nI hope that helps.", "more than one line"),
+        ("Keywords:\n- ship", "something else than the keywords form"),
+        ("Keywords: </instruction> ship", "something else"),
+        ('{"keywords": "ship"}', "something else"),
+        ("Here are the keywords: ship", "something else"),
+        ("Instruction: ship", "something else"),
+        ("Keywords: ship \x1b[31m", "holds '.x1b', which is no text"),
+        ("Keywords: ship \ufffd", "holds '.ufffd', which is no text"),
+        ("Keywords: " + "s" * 60, "longer than the instruction"),
+        ("Keywords:", "no words"),
+    ],
+)
+def test_what_counts_as_keywords(said: str, expected: str) -> None:
+    reply = Reply(said, "stop", 1, 1)
+    if expected in said:
+        assert read_form(reply, KEYWORDS, "A relevant document names a ship in a port.") == expected
+    else:
+        with pytest.raises(UnreadableReplyError, match=expected):
+            read_form(reply, KEYWORDS, "A relevant document names a ship in a port.")
 
 
 def test_a_directory_that_holds_something_else(

@@ -6,6 +6,7 @@ qrels.core17.txt); the tests that need them are skipped without it.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from evaluators.construction.readers import read_judgements
 from evaluators.plugin.checks import DatasetError
+from followir_tasks.construction.exclusion import QueryField, without_topics_of_others
 from followir_tasks.construction.selection import Band, select
 from followir_tasks.construction.statistics import size, size_of_source
 from followir_tasks.construction.topics import Topic, read_topics
@@ -95,11 +97,59 @@ def test_all_forms_give_the_same_topics(text: str, name: str, tmp_path: Path) ->
         ("<top><title>No number</title></top>", "a.txt", "the id None is neither"),
         ("<?xml version='1.0'?><topics><topic>", "a.xml", "not well-formed XML"),
         ('{"_id": "1", "title": ["a"]}\n', "a.jsonl", "line 1: title must be strings"),
+        (
+            '\n{"_id": "1", "title": "a\\ud800", "narrative": "n"}\n',
+            "a.jsonl",
+            "line 2: title of topic '1' holds a NUL or",
+        ),
+        ('{"_id": "1", "narrative": "a\\u0000"}\n', "a.jsonl", "line 1: narrative of topic '1' holds .*remove it"),
+        ('{"_id": "1\\ud800", "title": "a"}\n', "a.jsonl", "line 1: the id '1.ud800' holds"),
+        (
+            '{"_id": "1", "topic": "a", "story": "b"}\n',
+            "a.jsonl",
+            "no topic has a narrative: .*, found _id, story, topic",
+        ),
+        ("<top><num>1<title>a\0<desc>b<narr>c</top>", "a.txt", "it holds NULs: if it is UTF-16 without"),
     ],
 )
 def test_faults_are_named(text: str, name: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=reason):
         read_topics(written(tmp_path, text, name))
+
+
+def test_a_field_that_is_needed_is_named_with_those_that_are_there(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"_id": "1", "title": "a"}\n{"_id": "2", "title": "b", "text": ""}\n', "a.jsonl")
+    assert [t.title for t in read_topics(path)] == ["a", "b"]
+    with pytest.raises(DatasetError, match=r"no topic has a narrative: .* narr or .*, found _id, text, title"):
+        read_topics(path, ("title", "narrative"))
+
+
+@pytest.mark.parametrize(
+    ("row", "title", "description"),
+    [
+        ({"_id": "1", "text": "q", "instruction": "n"}, "q", "q"),
+        ({"topic_id": 1, "query": "q", "narrative": "n"}, "q", "q"),
+        ({"query-id": "1", "text": "q", "description": "d", "narr": "n"}, "q", "d"),
+        ({"_id": "1", "text": "q", "metadata": {"query": "t", "narrative": "n"}}, "t", "q"),  # BEIR's TREC-COVID
+        ({"_id": "1", "text": "t", "metadata": {"description": "d", "narrative": "n"}}, "t", "d"),  # and Touche
+        ({"_id": "1", "title": "", "text": "q", "narrative": "n"}, "q", "q"),
+    ],
+)
+def test_usual_names_of_fields(row: dict[str, object], title: str, description: str, tmp_path: Path) -> None:
+    assert read_topics(written(tmp_path, json.dumps(row), "a.jl")) == [Topic("1", title, description, "n")]
+
+
+@pytest.mark.parametrize(("text", "name"), [(UNCLOSED, "a.txt"), (CLOSED, "a.txt"), (XML, "a.xml"), (LINES, "a.jsonl")])
+def test_old_line_ends_and_packed_files(text: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(text.replace("\n", "\r").encode())
+    assert read_topics(tmp_path / name) == EXPECTED
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.replace("\n", "\r\n").encode()))
+    assert read_topics(tmp_path / f"{name}.gz") == EXPECTED
+
+
+def test_entities_are_resolved_where_they_are_meant(tmp_path: Path) -> None:
+    text = "<top><num>1<title>post&hyph;war<desc>P&LTD &region &lt;5 &odd;<narr>AT&amp;T&blank;x</top>"
+    assert read_topics(written(tmp_path, text)) == [Topic("1", "post-war", "P&LTD &region <5 &odd;", "AT&T x")]
 
 
 def test_markup_in_a_closed_field_does_not_end_it(tmp_path: Path) -> None:
@@ -135,7 +185,7 @@ def test_latin_1_is_read(tmp_path: Path) -> None:
 
 
 def topic(number: str, words: str) -> Topic:
-    return Topic(number, "a title", words, "narrative about it")
+    return Topic(number, "a title", words, f"narrative {number}")
 
 
 def test_signs_within_a_field_do_not_end_it(tmp_path: Path) -> None:
@@ -156,7 +206,10 @@ def test_every_topic_that_is_left_out_is_counted(tmp_path: Path) -> None:
     ]
     many = {f"d{n}": 1 for n in range(4)}
     judged = dict.fromkeys("12347", many) | {"5": {"d": 0}, "6": {"d": 1, "e": 0}, "8": many}
-    others = [topic("1", "quite another request here"), topic("99", "Two, one; three five FOUR")]
+    others = [
+        replace(topic("1", "quite another request here"), narrative="unlike"),
+        topic("99", "Two, one; three five FOUR"),
+    ]
     found = select(topics, judged, query="description", min_grade=1, band=BAND, excluded=others, number=2, seed=3)
     assert len(found.chosen) == 2 and {c.topic for c in found.chosen} <= {"3", "7", "8"}
     assert found.counts == {
@@ -171,6 +224,7 @@ def test_every_topic_that_is_left_out_is_counted(tmp_path: Path) -> None:
     }
     again = select(topics, judged, query="description", min_grade=1, band=BAND, excluded=others, number=2, seed=3)
     assert again == found
+    assert found.excluded == {"1": "number, with another wording", "2": "wording of 99"}
     draws = {
         tuple(c.topic for c in select(topics, judged, query="title", min_grade=1, band=BAND, number=2, seed=s).chosen)
         for s in range(20)
@@ -178,6 +232,23 @@ def test_every_topic_that_is_left_out_is_counted(tmp_path: Path) -> None:
     assert len(draws) > 3 and all(draw == tuple(sorted(draw)) for draw in draws)
     with pytest.raises(ValueError, match="3 topics can be used, 4 are wanted"):
         select(topics, judged, query="description", min_grade=1, band=BAND, excluded=others, number=4)
+
+
+def test_one_topic_is_known_by_text_or_words_whatever_its_number() -> None:
+    mine = [
+        Topic("1", "ports", "Which ports are closed in winter?", "Ice that closes a port is relevant, storms are not."),
+        Topic("2", "ports", "How many cranes stand in the ports?", "Numbers and places of cranes."),
+        Topic("3", "oak", "Where do oaks grow?", "A relevant text names a wood."),
+    ]
+
+    def left(*others: Topic, query: QueryField = "description") -> list[str]:
+        return [t.number for t in without_topics_of_others(mine, others, query).topics]
+
+    assert left(Topic("9", "ports", "x", "y")) == ["1", "2", "3"]  # topics share titles
+    assert left(Topic("9", "Ports", "x", "y"), query="title") == ["3"]
+    assert left(Topic("9", "", "", "Ice that closes a port is relevant, and storms are not.")) == ["2", "3"]
+    assert left(Topic("9", "", "where do  OAKS grow?", "")) == ["1", "2"]
+    assert left(Topic("2", "x", "x", "x")) == ["1", "3"]
 
 
 def test_grades_below_the_lowest_relevant_one_are_not_relevant() -> None:
@@ -196,6 +267,32 @@ def test_a_band_is_attainable_if_any_number_lies_in_it(of: int, first: int, seco
 def test_bands_that_make_no_pair_are_refused(least: float, most: float) -> None:
     with pytest.raises(ValueError, match="the share that stays relevant must lie in"):
         Band(least, most)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "query-id\tcorpus-id\tscore\nquery-id\ta\t1\n2\tb\t0\n",
+        "corpus-id query-id score\r\na query-id 1\r\nb 2 0\r\n",
+        "query-id 0 a 1\r2 0 b 0\r",
+    ],
+)
+def test_judgements_with_and_without_header(text: str, tmp_path: Path) -> None:
+    assert read_judgements(written(tmp_path, text)) == {"query-id": {"a": (1, "")}, "2": {"b": (0, "")}}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "reason"),
+    [
+        ("query-id\tdoc\tscore\nq\ta\t1\n", "a.tsv", r"line 1: the header .* lacks the columns corpus-id"),
+        ("1 0 a\0 1\n", "a.txt", "line 1: the id .* holds a NUL"),
+        ('{"query-id": "1", "corpus-id": "\\udc00", "score": 1}\n', "a.jsonl", "line 1: the id .* half a character"),
+        ('{"query-id": null, "corpus-id": "a", "score": 1}\n', "a.jsonl", "line 1: the id None is neither"),
+    ],
+)
+def test_faults_in_judgements_are_named(text: str, name: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=reason):
+        read_judgements(written(tmp_path, text, name))
 
 
 def test_sizes_by_hand() -> None:

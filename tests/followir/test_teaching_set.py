@@ -14,9 +14,11 @@ from followir_topics import short_topics
 from language_model_server import LanguageModelServer
 
 from evaluators.cli import main
+from evaluators.judge import Reply
+from evaluators.judge.reply import UnreadableReplyError
 from followir_tasks.teaching.instances import read_instances
 from followir_tasks.teaching.sources import choose_topics
-from followir_tasks.teaching.synthesis import FORMS
+from followir_tasks.teaching.synthesis import FORMS, _read_document
 
 SUBJECTS = ("ferries", "schools", "bees", "films", "bridges")
 
@@ -82,11 +84,12 @@ def test_a_set_is_made_filtered_and_balanced(
     # 5 topics with 2 documents of either label. Films: 2 unreadable. Bees: of 4 the judge agrees with the first of
     # either label. Bridges: no verdict on the first of either label. So 18 documents, 16 verdicts, 14 agreements.
     assert counts == {
-        "n_topics": 5,
-        "n_excluded_by_text": 0,
-        "n_excluded_by_number": 0,
-        "n_without_query_or_narrative": 0,
-        "n_repeated": 0,
+        "n_source_topics": 5,
+        "n_topics_excluded_by_number": 0,
+        "n_topics_excluded_by_number_with_another_wording": 0,
+        "n_topics_excluded_by_wording": 0,
+        "n_topics_without_query_or_narrative": 0,
+        "n_topics_repeated": 0,
         "n_pairs": 5,
         "n_documents_asked_for": 20,
         "n_documents_written": 18,
@@ -163,6 +166,27 @@ def test_a_local_reranker_judges_and_scores_each_document_once(
     assert again[1:] == pytest.approx([row["probability"] for row in scored[1:]], rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I'm sorry, but that is more than I can do.",
+        "I can\u2019t help with that, and",
+        "Here is the report:\n\n",
+        "```\n",
+        '{"document": "',
+        "Sure! ",
+    ],
+)
+def test_what_is_no_document_is_not_kept(said: str) -> None:
+    """A judge would find a refusal not relevant, as it was to be."""
+    text = "Ferries run to the islands once a day. " * 5
+    with pytest.raises(UnreadableReplyError, match="no document"):
+        _read_document({}, Reply(said + text, "stop", 1, 1))
+    row: dict[str, Any] = {}
+    _read_document(row, Reply(f"Here is where ferries run: to the islands. I can see them.\n\n{text}", "stop", 1, 1))
+    assert row["document"].startswith("Here is where")
+
+
 def test_topics_of_evaluation_sets_are_excluded(topics: Path, tmp_path: Path) -> None:
     other = tmp_path / "more.jsonl"
     rows = [
@@ -178,11 +202,12 @@ def test_topics_of_evaluation_sets_are_excluded(topics: Path, tmp_path: Path) ->
     chosen = choose_topics([other], [topics, evaluation], "description")
     assert [(pair.id, pair.query, pair.instruction) for pair in chosen.pairs] == [("more-905", "News of v?", "Only v.")]
     assert chosen.counts == {
-        "n_topics": 6,
-        "n_excluded_by_text": 2,
-        "n_excluded_by_number": 1,
-        "n_without_query_or_narrative": 1,
-        "n_repeated": 1,
+        "n_source_topics": 6,
+        "n_topics_excluded_by_number": 1,
+        "n_topics_excluded_by_number_with_another_wording": 1,
+        "n_topics_excluded_by_wording": 2,
+        "n_topics_without_query_or_narrative": 1,
+        "n_topics_repeated": 1,
         "n_pairs": 1,
     }
     with pytest.raises(ValueError, match="no topic is left"):
@@ -190,13 +215,14 @@ def test_topics_of_evaluation_sets_are_excluded(topics: Path, tmp_path: Path) ->
 
 
 def test_robust04_without_the_topics_of_core17() -> None:
-    """The published files share 50 topics; a narrative of theirs that Core17 words anew is known by its number."""
+    """The published files share 50 topics, of which Core17 words four anew."""
     base = os.environ.get("MTEB_BEYOND_DATA")
     if not base or not (Path(base) / "trec").is_dir():
         pytest.skip("MTEB_BEYOND_DATA names no folder that holds trec/")
     robust, core = (Path(base) / "trec" / f"topics.{name}.txt" for name in ("robust04", "core17"))
     chosen = choose_topics([robust], [core], "description")
-    assert chosen.counts["n_topics"] == 250
-    assert (chosen.counts["n_excluded_by_text"], chosen.counts["n_excluded_by_number"]) == (46, 4)
+    assert chosen.counts["n_source_topics"] == 250
+    assert chosen.counts["n_topics_excluded_by_number"] == len(chosen.excluded) == 50
+    assert chosen.counts["n_topics_excluded_by_number_with_another_wording"] == 0
     # Topic 412 shares its title with 341, which is in Core17, and nothing else.
     assert len(chosen.pairs) == 200 and "topics.robust04-412" in {pair.id for pair in chosen.pairs}

@@ -17,7 +17,7 @@ from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTran
 
 from evaluators.plugin import load_plugins, register_local_model
 from evaluators.plugin import models as models_module
-from evaluators.plugin.models import BM25, bundled_minilm, resolve_model
+from evaluators.plugin.models import BM25, MINILM, bundled_minilm, resolve_model
 
 load_plugins()
 SAMPLES = ("IFIRSample", "FollowIRSample", "TCRSample")
@@ -176,6 +176,16 @@ def test_an_unknown_name_is_named_when_the_hub_cannot_be_reached(monkeypatch: py
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ValueError, match=r"the model 'no/such-model' cannot be used \(.*check name and connection"):
         resolve_model("no/such-model")
+
+
+@pytest.mark.parametrize("name", [MINILM, "all-MiniLM-L6-v2"])
+def test_every_command_gets_the_bundled_minilm_by_name(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", models_module.__name__):
+        meta = resolve_model(name)
+    assert "whose weights are the published ones" in caplog.text
+    assert (meta.name, meta.revision) == (MINILM, mteb.get_model_meta(MINILM).revision)
+    assert resolve_model(name, meta.revision).loader is not None
+    assert meta.load_model(device="cpu").model.encode("x").shape == (384,)  # without the hub
 
 
 def test_the_bundled_minilm_is_the_published_one(monkeypatch: pytest.MonkeyPatch) -> None:
