@@ -173,7 +173,7 @@ def test_mteb_scores_the_saved_model_as_training_did(trained: tuple[TrainingConf
 def test_the_report_has_every_model_on_every_set(trained: tuple[TrainingConfig, Path]) -> None:
     _, out = trained
     report = (out / "report.md").read_text()
-    assert "| Training | Evaluation | Selection | learning rate | R@1 | GR@1 | DS@1 | nDCG@10 |" in report
+    assert "| Training | Evaluation | n | Selection | learning rate | R@1 | GR@1 | DS@1 | nDCG@10 |" in report
     scores, geometry = report.split("## Models")[0].split("## Geometry")
     for evaluation in ("in-domain", "held out", "plain"):
         for name, n in (("small", 2), ("— (base)", 1), ("again", 1)):
@@ -181,7 +181,7 @@ def test_the_report_has_every_model_on_every_set(trained: tuple[TrainingConfig, 
             assert geometry.count(f"| {name} | {evaluation} | ") == (0 if evaluation == "plain" else n)
     assert "| Training | Evaluation | Selection | local distance (median) | margin (mean) | margin > 0 |" in geometry
     base, again = (
-        [line.split("|")[5:] for line in scores.splitlines() if n in line] for n in ("| — (base)", "| again")
+        [line.split("|")[6:] for line in scores.splitlines() if n in line] for n in ("| — (base)", "| again")
     )
     assert base == again  # the base under another name
     with (out / "matrix.csv").open() as file:
