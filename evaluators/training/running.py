@@ -76,6 +76,7 @@ def run_resumably(
     """
     history = selection.history
     if history.finished:
+        shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)  # of a run that was killed at its end
         return history
     set_seed(run.seed)  # before the model: adapters and heads begin at random
     model = start()

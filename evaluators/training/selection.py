@@ -80,6 +80,8 @@ class Selection(TrainerCallback):
     """The callback of transformers' trainers that does it.
 
     It acts before the trainer saves the state that a killed run goes on from: what is done twice is done the same way.
+    A state at the end of an epoch is put off until the epoch is scored; else a run that was killed while it was scored
+    would go on with the next epoch.
 
     Args:
         sets: names of the selection sets.
@@ -103,6 +105,11 @@ class Selection(TrainerCallback):
         self.save = save
         self.label = label
 
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Put off a state at the end of an epoch."""
+        if float(state.epoch).is_integer():
+            control.should_save = False
+
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Score and keep."""
         model, number = kwargs["model"], round(state.epoch)
@@ -115,6 +122,7 @@ class Selection(TrainerCallback):
             if self.history.best(name, number) is epoch:
                 self._keep(model, epoch, name)
         self.history.write()
+        control.should_save = True
         metric = self.history.metric
         told = ", ".join(f"{name} {metric} {scores[metric]:.3f}" for name, scores in epoch.scores.items())
         print(f"{self.label}, epoch {number}: loss {loss:.4f}, {told}", file=sys.stderr, flush=True)

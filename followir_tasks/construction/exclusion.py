@@ -1,7 +1,7 @@
 """Topics that other sets have, too: no topic of an evaluation set may come into a training set or another one.
 
 One rule for both: a topic is left out if an other topic has its number, its query or its narrative (compared without
-case and spacing), or mostly its words.
+case, punctuation and the order of words), or mostly its words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evaluators.plugin.dataset import is_dataset_directory, read_config
 from followir_tasks.construction.topics import Topic, read_topics
 from followir_tasks.ids import parse_query_id
 
-__all__ = ["Kept", "QueryField", "query_of", "topics_of_others", "without_topics_of_others"]
+__all__ = ["Kept", "QueryField", "plain", "query_of", "topics_of_others", "without_topics_of_others"]
 
 QueryField = Literal["description", "title"]
 # Share of common words, by weight, from which two topics are one. Robust04 and Core17 have 50 topics in common, some
@@ -94,13 +94,13 @@ def without_topics_of_others(topics: Sequence[Topic], others: Sequence[Topic], q
         query: the field that is the query. Titles are compared only where they are queries: topics share titles.
     """
     numbers = {topic.number for topic in others}
-    texts = {_plain(text): o.number for o in reversed(others) for text in (query_of(o, query), o.narrative) if text}
+    texts = {plain(text): o.number for o in reversed(others) for text in (query_of(o, query), o.narrative) if text}
     alike = _Alike(topics)
     wordings = [(o.number, _wordings(o)) for o in others]
 
     def same(topic: Topic) -> str | None:
         """The number of the first one that asks for the same, whatever its own."""
-        equal = [_plain(text) for text in (query_of(topic, query), topic.narrative) if text]
+        equal = [plain(text) for text in (query_of(topic, query), topic.narrative) if text]
         mine = _wordings(topic)
         found = [texts[text] for text in equal if text in texts]
         return found[0] if found else next((n for n, w in wordings if any(map(alike, mine, w))), None)
@@ -155,5 +155,6 @@ class _Alike:
         return math.fsum(self._weights.get(word, self._unknown) for word in words)
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
+def plain(text: str) -> str:
+    """A text as topics are compared: its words in small letters, sorted; a text without words as it is."""
+    return " ".join(sorted(_WORD.findall(text.casefold()))) or text.strip()

@@ -11,6 +11,7 @@ import pyarrow as pa
 from evaluators.plugin.dataset import SCHEMAS, Card, is_dataset_directory, read_config, write_dataset
 from evaluators.training.selection import folder_name
 from evaluators.training.splits import of_part
+from followir_tasks.construction.exclusion import plain
 from followir_tasks.ids import parse_query_id
 from followir_tasks.tasks import SAMPLE
 from followir_tasks.teaching.config import Data, TeachingConfig
@@ -80,10 +81,10 @@ def write_part(source: Path, queries: Collection[str], out: Path) -> Path:
 
 
 def _units(directory: Path) -> dict[str, frozenset[str]]:
-    """Query id -> what joins it with others: the query's text, and what is relevant to it."""
+    """Query id -> what joins it with others: its topic, the query's words, and what is relevant to it."""
     queries, qrels = (read_config(directory, name) for name in ("queries", "qrels"))
     assert queries is not None and qrels is not None
-    out = {key: {f"query {text}"} for key, text in _columns(queries, "_id", "text")}
+    out = {key: {f"topic {_topic(key)}", f"query {plain(text)}"} for key, text in _columns(queries, "_id", "text")}
     for query, document, grade in _columns(qrels, "query-id", "corpus-id", "score"):
         if grade is not None and grade > 0 and query in out:
             out[query].add(f"document {document}")

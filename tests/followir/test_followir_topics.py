@@ -248,6 +248,7 @@ def test_one_topic_is_known_by_text_or_words_whatever_its_number() -> None:
     assert left(Topic("9", "Ports", "x", "y"), query="title") == ["3"]
     assert left(Topic("9", "", "", "Ice that closes a port is relevant, and storms are not.")) == ["2", "3"]
     assert left(Topic("9", "", "where do  OAKS grow?", "")) == ["1", "2"]
+    assert left(Topic("9", "", "Do oaks grow... where", "Leaves.")) == ["1", "2"]
     assert left(Topic("2", "x", "x", "x")) == ["1", "3"]
 
 

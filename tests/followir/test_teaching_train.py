@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from followir_topics import few_topics, short_topics
 from killed_training import Killed, Watch
+from transformers import TrainerCallback
 
 from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.models import resolve_model
@@ -22,6 +25,7 @@ from evaluators.plugin.running import evaluate
 from evaluators.training.config import Adaptation, Shares
 from evaluators.training.running import CHECKPOINTS, RUNS, GridRun
 from evaluators.training.selection import History
+from evaluators.training.splits import split
 from followir_tasks.tasks import FollowIRSample
 from followir_tasks.teaching.causal import CausalTeaching
 from followir_tasks.teaching.config import (
@@ -36,6 +40,7 @@ from followir_tasks.teaching.config import (
 from followir_tasks.teaching.instances import read_instances
 from followir_tasks.teaching.kinds import teaching_of
 from followir_tasks.teaching.lengths import n_cut
+from followir_tasks.teaching.parts import _units as parts_units
 from followir_tasks.teaching.parts import place_of, with_parts
 from followir_tasks.teaching.report import SCORES, Row, cut_texts, doubts, write_report
 from followir_tasks.teaching.train import METRIC, task_of, train
@@ -170,6 +175,20 @@ def test_parts_share_no_topic_and_are_sets_of_their_own(data: Path, tmp_path: Pa
     lines = config.model_copy(update={"train": (Data(data=data / "prompt.txt", part="train"),)})
     with pytest.raises(ValueError, match="is no dataset directory, so it has no part"):
         with_parts(lines, tmp_path)
+
+
+def test_queries_of_the_same_words_and_those_of_a_topic_are_in_one_part(tmp_path: Path) -> None:
+    directory = short_topics(tmp_path / "set")
+    table = pq.read_table(directory / "queries.parquet").to_pylist()
+    texts = {"ferry-changed": "late ferries", "bee-og": "STORIES,  school", "bee-changed": "Stories: school?"}
+    for row in table:
+        row["text"] = texts.get(row["_id"], row["text"])
+    pq.write_table(pa.Table.from_pylist(table), directory / "queries.parquet")
+    units = parts_units(directory)
+    for seed in range(8):
+        found = split(units, Shares(test=0.5, seed=seed))
+        assert found["bee-og"] == found["school-og"] and found["ferry-og"] == found["ferry-changed"]
+    assert len(set(found.values())) == 2
 
 
 def test_instances_that_a_model_cuts_are_counted(
@@ -347,6 +366,33 @@ def test_a_killed_run_ends_in_the_weights_of_one_that_was_not(
     assert whole.weights and resumed.weights.keys() == whole.weights.keys()
     for name, tensor in whole.weights.items():
         assert torch.equal(resumed.weights[name], tensor), name
+
+
+class KilledAtASave(TrainerCallback):
+    """Stops a run when the state at the end of the first epoch is written."""
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step == 4:
+            raise Killed
+
+
+def test_a_run_that_was_killed_at_the_end_of_an_epoch_has_all_epochs(
+    data: Path, tiny_models: dict[str, Path], tmp_path: Path
+) -> None:
+    """No state may count an epoch as done that was not scored yet: it would never be."""
+    base = tiny_models["SentenceTransformer"]
+    config = settings(data, base, kind="encoder", learning_rates=[1e-2], checkpoint_steps=2)
+    train(config, tmp_path / "whole")
+    with pytest.raises(Killed):
+        train(config, tmp_path / "killed", [KilledAtASave()])
+    train(config, tmp_path / "killed")
+    run = Path(RUNS) / GridRun(1e-2, 42).label
+    whole, killed = (json.loads((tmp_path / name / run / "history.json").read_text()) for name in ("whole", "killed"))
+    assert [epoch["number"] for epoch in whole["epochs"]] == [1, 2] and killed == whole
+    (tmp_path / "killed" / run / CHECKPOINTS / "checkpoint-8").mkdir(parents=True)  # of a kill while they are removed
+    train(config, tmp_path / "killed")
+    assert sorted(p.name for p in (tmp_path / "killed" / run).iterdir()) == ["best", "history.json"]
+    assert (tmp_path / "killed" / "scores.csv").read_text() == (tmp_path / "whole" / "scores.csv").read_text()
 
 
 @pytest.mark.parametrize("kind", ["encoder", "cross-encoder"])
