@@ -291,7 +291,7 @@ WRONG_ENTRIES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "_id bool": ({**SOUND, "_id": True}, ("entry 1", "id True")),
     "_id blank": ({**SOUND, "_id": " "}, ("entry 1", "id ' '")),
     "_id a list": ({**SOUND, "_id": ["q"]}, ("entry 1", "id ['q']")),
-    "_id with a NUL": ({**SOUND, "_id": "a\0b"}, ("a\\x00b-og",)),
+    "_id with a NUL": ({**SOUND, "_id": "a\0b"}, ("a\\x00b",)),
     "_id that ends like a further instruction": (
         {**SOUND, "_id": "claim~2"},
         ("'claim~2'", "ends like a numbered instruction"),
