@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from evaluators.files import write_text
-from evaluators.training.doubts import not_above, too_few
+from evaluators.training.doubts import Size, not_above, too_few, trained_on
 from evaluators.training.running import GridRun
 from evaluators.training.selection import Scores
 from followir_tasks.teaching.config import TeachingConfig
@@ -42,12 +42,12 @@ class Row:
     scores: Mapping[str, Scores]
 
 
-def doubts(rows: Sequence[Row], sizes: Mapping[str, int]) -> list[str]:
-    """Sentences on models that are no better than the base, and on small sets.
+def doubts(rows: Sequence[Row], sizes: Mapping[str, Size]) -> list[str]:
+    """Sentences on models that are no better than the base, on small sets, and on those that were trained on.
 
     Args:
         rows: the base, then the chosen checkpoints.
-        sizes: evaluation set -> topics that p-MRR is the mean of.
+        sizes: the topics that p-MRR is the mean of, by evaluation set.
     """
     base, *others = rows
     named = [f"The model {row.model} ({row.run.told})" if row.run else row.model for row in others]
@@ -55,7 +55,7 @@ def doubts(rows: Sequence[Row], sizes: Mapping[str, int]) -> list[str]:
         not_above(name, METRIC, METRIC, row.scores, "the base", base.scores)
         for name, row in zip(named, others, strict=True)
     ]
-    return [text for text in (*out, too_few(sizes, "topics")) if text]
+    return [text for text in (*out, too_few(sizes, "topics"), trained_on(sizes, "topics")) if text]
 
 
 def cut_texts(instances: Mapping[int, Instances]) -> str | None:
@@ -84,7 +84,7 @@ def write_report(
     config: TeachingConfig,
     out: Path,
     rows: Sequence[Row],
-    sizes: Mapping[str, int],
+    sizes: Mapping[str, Size],
     instances: Mapping[int, Instances],
     doubtful: Sequence[str],
 ) -> list[Path]:
@@ -104,7 +104,8 @@ def write_report(
             "seed": None if row.run is None else row.run.seed,
             "folder": "" if row.folder is None else row.folder.relative_to(out).as_posix(),
             "evaluation": name,
-            "n": sizes[name],
+            "n": sizes[name].n,
+            "n trained on": sizes[name].n_trained_on,
             **scores,
         }
         for row in rows
@@ -113,7 +114,7 @@ def write_report(
     table = pd.DataFrame(tidy).astype({"seed": "Int64"})  # else a missing seed makes floats of all of them
     write_text(out / TABLE, table.to_csv(index=False))
     plain = table.drop(columns="folder").astype(object)
-    formats = ("", "g", "", "", "", *[".4f"] * len(SCORES))
+    formats = ("", "g", "", "", "", "", *[".4f"] * len(SCORES))
     shown = plain.where(plain.notna(), "—").to_markdown(index=False, floatfmt=formats)
     counts = "\n".join(
         f"- seed {seed}: " + ", ".join(f"{n} {name[2:].replace('_', ' ')}" for name, n in found.counts.items())
@@ -122,7 +123,8 @@ def write_report(
     minded = "\n**Mind:**\n\n" + "".join(f"- {text}.\n" for text in doubtful) if doubtful else ""
     text = (
         f"# {config.name}\n\n{config.base} as {config.kind}, on\n\n{counts}\n{minded}\n{shown}\n\nn: topics that "
-        "p-MRR is the mean of. Scores on a set that checkpoints are chosen on are too high by that choice, and scores "
+        "p-MRR is the mean of; n trained on: how many of them have a query, or an instruction of their own, that is "
+        "in the training data. Scores on a set that checkpoints are chosen on are too high by that choice, and scores "
         "on topics that were trained on say nothing about others; a held-out number comes from another set.\n"
     )
     write_text(out / REPORT, text)

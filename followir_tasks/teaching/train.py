@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,10 +18,13 @@ from evaluators.plugin.dataset import fingerprint
 from evaluators.plugin.models import resolve_model
 from evaluators.plugin.mteb_internals import wrapped_model
 from evaluators.training.cards import write_card
+from evaluators.training.doubts import Size
 from evaluators.training.extra import require_extra
 from evaluators.training.grids import base_contents, choose, require_same, without_model_bars
 from evaluators.training.running import HISTORY, RUNS, GridRun, grid, run_resumably
 from evaluators.training.selection import Epoch, History, Scores, Selection
+from followir_tasks.construction.exclusion import plain
+from followir_tasks.ids import parse_query_id
 from followir_tasks.tasks import FollowIRSample, FollowIRTask
 from followir_tasks.teaching.config import Data, Evaluation, TeachingConfig
 from followir_tasks.teaching.instances import Instances, read_instances
@@ -29,7 +33,7 @@ from followir_tasks.teaching.lengths import n_cut
 from followir_tasks.teaching.parts import PARTS, place_of, with_parts
 from followir_tasks.teaching.report import METRIC, SCORES, Row, cut_texts, doubts, write_instances, write_report
 
-__all__ = ["METRIC", "score", "task_of", "train"]
+__all__ = ["METRIC", "score", "size_of", "task_of", "train"]
 
 logger = logging.getLogger(__name__)
 
@@ -59,11 +63,11 @@ def train(config: TeachingConfig, out: Path, callbacks: Sequence[TrainerCallback
         require_same(out, _fixed(config), base_contents({"base": config.base}))
         config = with_parts(config, out / PARTS)
         tasks = {evaluation.name: task_of(evaluation) for evaluation in config.evaluations}
-        sizes = {name: _n_topics(task) for name, task in tasks.items()}
         set_seed(config.seeds[0])  # of a new head
         base = teaching.scored(teaching.start())
         instances = {seed: _instances(config, seed, base) for seed in config.seeds}
         write_instances(out, instances)
+        sizes = {name: size_of(task, instances) for name, task in tasks.items()}
         cut = [text for text in [cut_texts(instances)] if text]
         _warn(cut)  # before the training, which may not be worth its while
         rows = [Row("— (base)", None, None, score(base, tasks, config))]
@@ -92,10 +96,27 @@ def task_of(evaluation: Evaluation) -> FollowIRTask:
     return task
 
 
-def _n_topics(task: FollowIRTask) -> int:
-    """How many topics have a changed document, so that p-MRR is a mean over them."""
+def size_of(task: FollowIRTask, instances: Mapping[int, Instances]) -> Size:
+    """How many topics have a changed document, so that p-MRR is a mean over them, and how many were trained on.
+
+    Args:
+        task: an evaluation's, loaded.
+        instances: what is trained on, by seed.
+    """
     assert task.data is not None
-    return sum(map(bool, task.data.side["qrel_diff"].values()))
+    topics = {topic for topic, documents in task.data.side["qrel_diff"].items() if documents}
+    queries_of: defaultdict[str, set[str]] = defaultdict(set)  # by instruction
+    for query, instruction in {(row.query, row.instruction) for found in instances.values() for row in found.rows}:
+        queries_of[plain(instruction)].add(plain(query))
+    queries = set().union(*queries_of.values())
+    # An instruction on several queries ("recent ones only") does not tell that its topic is known.
+    narratives = {instruction for instruction, asked in queries_of.items() if len(asked) == 1 and instruction}
+    known = {
+        parse_query_id(row["id"])[0]
+        for row in task.data.queries
+        if plain(row["text"]) in queries or plain(row["instruction"] or "") in narratives
+    }
+    return Size(len(topics), len(topics & known))
 
 
 def score(model: Any, tasks: Mapping[str, FollowIRTask], config: TeachingConfig) -> dict[str, Scores]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from evaluators.files import write_text
+from evaluators.training.doubts import Size
 from evaluators.training.running import GridRun
 from evaluators.training.selection import Scores
 from tcr_tasks.training.config import TrainingConfig
@@ -54,15 +55,16 @@ def write_matrix(
     out: Path,
     rows: Sequence[Row],
     sets: Sequence[EvaluationSet],
+    sizes: Mapping[str, Size],
     config: TrainingConfig,
     notes: Sequence[str],
     doubts: Sequence[str] = (),
 ) -> list[Path]:
     """Write the report (Markdown) and all its numbers (CSV, a line a number); returns both paths."""
-    write_text(out / MATRIX, _csv(rows, sets))
+    write_text(out / MATRIX, _csv(rows, sizes))
     text = [f"# {config.name}: {config.base} before and after training", ""]
     text += ["All values are on the scale 0..1, margins -2..2; ± is the standard deviation over seeds.", ""]
-    text += _about(sets)
+    text += _about(sets, sizes)
     text += [f"- {note}" for note in notes]
     if doubts:
         text += ["", "**Mind:**", "", *(f"- {doubt}." for doubt in doubts)]
@@ -75,9 +77,10 @@ def write_matrix(
     return [out / REPORT, out / MATRIX]
 
 
-def _about(sets: Sequence[EvaluationSet]) -> list[str]:
+def _about(sets: Sequence[EvaluationSet], sizes: Mapping[str, Size]) -> list[str]:
     return [
-        f"- {data.name}: {len(data.queries)} questions over {len(data.documents)} documents"
+        f"- {data.name}: {sizes[data.name].n} questions over {len(data.documents)} documents"
+        + (f"; {sizes[data.name].n_trained_on} of them trained on" if sizes[data.name].n_trained_on else "")
         + ("" if data.groups is not None else "; no groups, so R@1 and nDCG@10 only")
         + ("; checkpoints are chosen on it (R@1)" if data.select else "")
         for data in sets
@@ -165,16 +168,15 @@ def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in cells]
 
 
-def _csv(rows: Sequence[Row], sets: Sequence[EvaluationSet]) -> str:
-    sizes = {data.name: len(data.queries) for data in sets}
+def _csv(rows: Sequence[Row], sizes: Mapping[str, Size]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    columns = ("training", "selection", "learning_rate", "seed", "epoch", "model", "evaluation", "n", "metric", "value")
-    writer.writerow(columns)
+    of_row = ("training", "selection", "learning_rate", "seed", "epoch", "model")
+    writer.writerow([*of_row, "evaluation", "n", "n_trained_on", "metric", "value"])
     for row in rows:
         run = (row.run.rate, row.run.seed) if row.run else ("", "")
         for name, scores in row.scores.items():
             for metric, value in scores.items():
-                place = (row.epoch or "", row.place, name, sizes[name])
+                place = (row.epoch or "", row.place, name, sizes[name].n, sizes[name].n_trained_on)
                 writer.writerow([row.training, row.selection, *run, *place, metric, value])
     return buffer.getvalue()

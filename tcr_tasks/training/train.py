@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evaluators.files import only_run
-from evaluators.training.doubts import not_above, too_few
+from evaluators.training.doubts import Size, not_above, too_few, trained_on
 from evaluators.training.extra import require_extra
 from evaluators.training.grids import Chosen, choose, without_model_bars
 from evaluators.training.running import RUNS, grid
@@ -18,6 +18,7 @@ from tcr_tasks.training.examples import Examples, make_examples
 from tcr_tasks.training.identity import require_same_training
 from tcr_tasks.training.matrix import Row, write_matrix
 from tcr_tasks.training.running import Training, run_one, training_of
+from tcr_tasks.training.splits import part_of
 
 __all__ = ["train"]
 
@@ -52,10 +53,11 @@ def train(config: TrainingConfig, out: Path, *, only_score: bool = False) -> lis
             notes = _train_grid(config, training, collections, sets, out)
         chosen = [c for data in sets if data.select for c in choose(config, data.name, out, METRIC)]
         rows = _rows(config, training, chosen, sets, out)
-        doubts = _doubts(rows, sets, training.baseline_name)
+        sizes = _sizes(config, collections, sets)
+        doubts = _doubts(rows, sizes, training.baseline_name)
         for text in doubts:
             logger.warning("%s", text)
-        return write_matrix(out, rows, sets, config, notes, doubts)
+        return write_matrix(out, rows, sets, sizes, config, notes, doubts)
 
 
 def _collections(config: TrainingConfig) -> dict[str, Collection]:
@@ -100,8 +102,24 @@ def _rows(
     return rows
 
 
-def _doubts(rows: Sequence[Row], sets: Sequence[EvaluationSet], baseline_name: str) -> list[str]:
-    """Sentences on models that are no better than what they are compared with, and on small sets."""
+def _sizes(
+    config: TrainingConfig, collections: Mapping[str, Collection], sets: Sequence[EvaluationSet]
+) -> dict[str, Size]:
+    """The questions of each evaluation set, and how many of them a source of the training data has, too."""
+    learnt = {
+        problem.text.casefold()
+        for source in config.sources
+        for problem in part_of(collections[source.name], source.part, config.split)
+    }
+    texts = {name: {problem.id: problem.text for problem in found.problems} for name, found in collections.items()}
+    return {
+        data.name: Size(len(data.queries), sum(texts[data.name][query].casefold() in learnt for query in data.queries))
+        for data in sets
+    }
+
+
+def _doubts(rows: Sequence[Row], sizes: Mapping[str, Size], baseline_name: str) -> list[str]:
+    """Sentences on models no better than what they are compared with, and on sets that are small or trained on."""
     baseline, *others = rows
     out = []
     for row in others:
@@ -109,5 +127,5 @@ def _doubts(rows: Sequence[Row], sets: Sequence[EvaluationSet], baseline_name: s
             model = f"The checkpoint chosen on {row.selection} ({row.run.told}, epoch {row.epoch})"
             worse = not_above(model, METRIC, "R@1", row.scores, f"the {baseline_name}", baseline.scores)
             out.append(worse)
-    out.append(too_few({data.name: len(data.queries) for data in sets}, "questions"))
+    out += [too_few(sizes, "questions"), trained_on(sizes, "questions")]
     return [text for text in out if text]

@@ -23,6 +23,7 @@ from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.models import resolve_model
 from evaluators.plugin.running import evaluate
 from evaluators.training.config import Adaptation, Shares
+from evaluators.training.doubts import Size
 from evaluators.training.running import CHECKPOINTS, RUNS, GridRun
 from evaluators.training.selection import History
 from evaluators.training.splits import split
@@ -37,13 +38,13 @@ from followir_tasks.teaching.config import (
     config_file,
     read_config,
 )
-from followir_tasks.teaching.instances import read_instances
+from followir_tasks.teaching.instances import Instance, Instances, read_instances
 from followir_tasks.teaching.kinds import teaching_of
 from followir_tasks.teaching.lengths import n_cut
 from followir_tasks.teaching.parts import _units as parts_units
 from followir_tasks.teaching.parts import place_of, with_parts
 from followir_tasks.teaching.report import SCORES, Row, cut_texts, doubts, write_report
-from followir_tasks.teaching.train import METRIC, task_of, train
+from followir_tasks.teaching.train import METRIC, size_of, task_of, train
 
 pytest.importorskip("accelerate")
 
@@ -233,21 +234,34 @@ def test_the_report_says_what_is_doubtful(data: Path, tmp_path: Path) -> None:
         Row("best on a", run, tmp_path / "x", better),
         Row("best on b", run, tmp_path / "y", worse),
     ]
-    told = doubts(rows, {"a": 30, "b": 29})
+    sizes = {"a": Size(30, 2), "b": Size(29)}
+    told = doubts(rows, sizes)
     assert told[0] == (
         "The model best on b (learning rate 0.0001, seed 42) is not better than the base in p-MRR on a (0.1000, and "
         "0.0500 after training), b (0.1000, and 0.0500 after training)"
     )
-    assert len(told) == 2 and told[1].startswith("Too small to conclude from: b has 29. With fewer than 30 topics")
+    assert told[1].startswith("Too small to conclude from: b has 29. With fewer than 30 topics")
+    assert told[2:] == ["Topics that were trained on are in a (2 of 30): a score there is no held-out one"]
     cut = cut_texts({42: found})
     assert cut is not None and "2 of 32 training instances (seed 42)" in cut
     found.counts["n_cut_to_fit"] = 1
     assert cut_texts({42: found}) is None
     config = settings(data, data, kind="encoder")
-    write_report(config, tmp_path, rows, {"a": 30, "b": 29}, {42: found}, told)
+    write_report(config, tmp_path, rows, sizes, {42: found}, told)
     report = (tmp_path / "report.md").read_text()
     assert "- The model best on b" in report and "| 42 " in report and "42.0" not in report and "1 cut to fit" in report
-    assert (tmp_path / "scores.csv").read_text().splitlines()[3] == "best on a,0.0001,42,x,a,30,0.2,0.2,0.2"
+    assert (tmp_path / "scores.csv").read_text().splitlines()[3] == "best on a,0.0001,42,x,a,30,2,0.2,0.2,0.2"
+
+
+def test_topics_that_were_trained_on_are_counted(data: Path, tmp_path: Path) -> None:
+    short_topics(tmp_path / "other", ("ferry", "whale", "snow"))
+    instances = {0: read_instances(data / "short", 0)}
+    # Both sets have the same two instructions for every query: the query alone tells.
+    other = task_of(Evaluation(name="e", data=tmp_path / "other"))
+    assert size_of(other, instances) == Size(3, 1)
+    assert size_of(other, {0: Instances([Instance("STORIES, snow", "", "d", True)])}) == Size(3, 1)
+    assert size_of(other, {0: Instances([Instance("q", "only the SOUTH; not the north", "d", True)])}) == Size(3, 3)
+    assert size_of(other, {0: Instances([Instance("q", "", "d", True)])}) == Size(3, 0)
 
 
 # --- training -----------------------------------------------------------------------------------------------------
@@ -278,7 +292,9 @@ def test_a_causal_model_learns_its_topics_and_mteb_scores_what_is_saved(
     table = pd.read_csv(tmp_path / "out" / "scores.csv")
     assert list(table["model"]) == ["— (base)", f"best on own, epoch {best.number}"]
     assert table[METRIC][1] == pytest.approx(found, abs=1e-6)
-    assert "96 instruction negatives" in (tmp_path / "out" / "report.md").read_text()
+    assert (table["n trained on"] == table["n"]).all()
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "96 instruction negatives" in report and "- Topics that were trained on are in own (4 of 4)" in report
 
 
 def test_the_loss_is_the_cross_entropy_of_the_answers_however_batches_are_cut(

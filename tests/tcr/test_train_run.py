@@ -187,6 +187,9 @@ def test_the_report_has_every_model_on_every_set(trained: tuple[TrainingConfig, 
     with (out / "matrix.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {r["selection"] for r in rows} == {"", "in-domain", "plain"}
+    sizes = {r["evaluation"]: (int(r["n"]), int(r["n_trained_on"])) for r in rows}
+    assert sizes["held out"][1] == 0 < sizes["held out"][0]
+    assert all(n == known for name, (n, known) in sizes.items() if name != "held out")
     plain = {r["metric"] for r in rows if r["evaluation"] == "plain"}
     assert plain == {"recall_at_1", "ndcg_at_10"}
 
