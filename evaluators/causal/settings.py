@@ -22,6 +22,7 @@ __all__ = [
     "SETTINGS",
     "Asking",
     "CausalSettings",
+    "Length",
     "is_reranker_directory",
     "read_settings",
     "write_settings",
@@ -33,8 +34,9 @@ SETTINGS, OWN_PROMPT = "causal_reranker.json", "prompt.txt"
 # Before the name of a language model: rerank with it, by the defaults of the settings.
 CAUSAL_LM = "causal-lm:"
 
-
 Answer = Annotated[str, Field(min_length=1)]
+# Tokens of a text: fewer hold no sentence.
+Length = Annotated[int, Field(ge=8)]
 
 
 class Asking(Checked):
@@ -73,7 +75,7 @@ class CausalSettings(Asking):
     base: str
     base_fingerprint: str | None = None
     adapter: str | None = None
-    max_length: Annotated[int, Field(ge=8)] = 2048
+    max_length: Length = 2048
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
 
     def digest(self, prompt: Prompt) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from evaluators.causal.settings import Asking
+from evaluators.causal.settings import Asking, Length
 from evaluators.training.config import (
     Adaptation,
     Count,
@@ -95,7 +95,7 @@ class TeachingConfig(Schedule):
     kind: Literal["causal", "encoder", "cross-encoder"]
     train: tuple[Annotated[Data, BeforeValidator(_source)], ...] = Field(min_length=1)
     evaluations: tuple[Evaluation, ...] = Field(min_length=1)
-    max_length: Count = 512
+    max_length: Length = 512
     most_per_pair: Count | None = None
     lora: Adaptation | None = None
     answering: Answering = Answering()

@@ -144,6 +144,7 @@ def test_a_configuration_says_what_is_wrong_with_it(tmp_path: Path) -> None:
         (("base", "bass"), "unknown key 'bass'; did you mean 'base'"),
         (("select = true", "select = true\n[lora]\nr = 4"), r"\[lora\] and \[answering\] concern the kind 'causal'"),
         (("[1e-4]", "[1e-4, 0.0001]"), "a value occurs twice"),
+        (('"encoder"', '"encoder"\nmax_length = 7'), "max_length: Input should be greater than or equal to 8, got 7"),
     ):
         path.write_text(text.replace(*change))
         with pytest.raises(ValueError, match=told):
