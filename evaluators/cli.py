@@ -293,7 +293,7 @@ def _check(args: argparse.Namespace) -> int:
 
 def _add_show(action: Any) -> None:
     command = action.add_parser("show", help="print the exact text a model gets for a query, and what is right for it")
-    command.add_argument("task", metavar="TASK", help="a task's name")
+    command.add_argument("target", metavar="TASK_OR_DIR", help="a task's name, or a directory with a dataset")
     command.add_argument("--query", metavar="ID", help="a query id (default: the first query)")
     command.add_argument(
         "--documents", type=int, default=3, metavar="N", help="how many relevant documents to print (%(default)s)"
@@ -304,4 +304,4 @@ def _add_show(action: Any) -> None:
 def _show(args: argparse.Namespace) -> int:
     from evaluators.plugin.inspection import show
 
-    return show(args.task, args.query, args.documents)
+    return show(args.target, args.query, args.documents)

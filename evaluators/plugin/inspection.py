@@ -114,16 +114,16 @@ def _told(faults: list[str]) -> int:
     return 1 if faults else 0
 
 
-def show(task_name: str, query: str | None, n_documents: int) -> int:
+def show(target: str, query: str | None, n_documents: int) -> int:
     """Print the exact text a model gets for a query, its relevant documents and what the family adds."""
-    task = tasks_for(task_name)[0]
+    task = tasks_for(target)[0]
     task.load_data()
     assert task.data is not None
     data = task.data
     ids = list(data.queries["id"])
     wanted = query or ids[0]
     if wanted not in ids:
-        raise ValueError(f"{task_name} has no query {wanted!r}; it has {len(ids)}, for instance {', '.join(ids[:5])}")
+        raise ValueError(f"{target} has no query {wanted!r}; it has {len(ids)}, for instance {', '.join(ids[:5])}")
     text = query_texts(data.queries.select([ids.index(wanted)]))[0]
     print(f"query {wanted}\n{_framed(text)}")
     prompt = task.metadata.prompt

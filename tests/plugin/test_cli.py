@@ -16,6 +16,7 @@ from mteb.models.model_implementations import MODEL_REGISTRY
 
 from evaluators.cli import build_parser, main
 from evaluators.plugin.registry import load_plugins, registered_tasks
+from followir_tasks.tasks import SAMPLE as FOLLOWIR_SAMPLE
 
 load_plugins()
 
@@ -250,6 +251,8 @@ def test_show_joins_query_and_instruction(capsys: pytest.CaptureFixture[str]) ->
     row = task.data.queries[0]
     assert main(["show", "FollowIRSample", "--documents", "0"]) == 0
     out = capsys.readouterr().out
+    assert main(["show", str(FOLLOWIR_SAMPLE), "--documents", "0"]) == 0
+    assert capsys.readouterr().out == out
     assert f"----8<----\n{row['text']} {row['instruction']}\n---->8----" in out
     assert "changed documents" in out
 
