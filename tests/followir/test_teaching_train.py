@@ -20,10 +20,11 @@ from killed_training import Killed, Watch
 from transformers import TrainerCallback
 
 from evaluators.plugin.checks import DatasetError
-from evaluators.plugin.models import resolve_model
+from evaluators.plugin.models import MINILM, resolve_model
 from evaluators.plugin.running import evaluate
 from evaluators.training.config import Adaptation, Shares
 from evaluators.training.doubts import Size
+from evaluators.training.models import load_cross_encoder
 from evaluators.training.running import CHECKPOINTS, RUNS, GridRun
 from evaluators.training.selection import History
 from evaluators.training.splits import split
@@ -410,6 +411,12 @@ def test_a_run_that_was_killed_at_the_end_of_an_epoch_has_all_epochs(
     train(config, tmp_path / "killed")
     assert sorted(p.name for p in (tmp_path / "killed" / run).iterdir()) == ["best", "history.json"]
     assert (tmp_path / "killed" / "scores.csv").read_text() == (tmp_path / "whole" / "scores.csv").read_text()
+
+
+def test_a_cross_encoder_starts_from_the_bundled_model_by_either_name() -> None:
+    names = (MINILM, MINILM.rpartition("/")[2])
+    published, short = (load_cross_encoder(name, 32).model.bert.encoder.state_dict() for name in names)
+    assert all(torch.equal(short[name], tensor) for name, tensor in published.items())
 
 
 @pytest.mark.parametrize("kind", ["encoder", "cross-encoder"])
