@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -43,6 +44,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(
         key=lambda item: ("demo_run" not in getattr(item, "fixturenames", ()), item.path.parent.name == "metrics")
     )
+
+
+def pytest_collection_finish() -> None:
+    """What the imports made stays: trainers collect garbage often, and would look through millions of objects."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
