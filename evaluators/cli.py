@@ -33,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def build_parser() -> argparse.ArgumentParser:
     """mteb's parser with the plug-ins' and our own sub-commands added."""
     from evaluators.plugin.judge_command import add_judge_command
-    from evaluators.plugin.mteb_internals import mteb_parser, sub_commands, sub_parsers_action
+    from evaluators.plugin.mteb_internals import mteb_parser
+    from evaluators.plugin.parsers import describe, sub_commands, sub_parsers_action
     from evaluators.plugin.registry import load_plugins
 
     plugins = load_plugins()
@@ -53,6 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
         add_commands = getattr(plugin, "add_commands", None)
         if add_commands is not None:
             add_commands(action)
+    describe(parser)
     ours = [name for name in sub_commands(parser) if name not in theirs]
     parser.description = (
         "Instruction following and answerability for any mteb model. "
@@ -101,7 +103,7 @@ def _configure_logging() -> None:
 def _extend_run(command: argparse.ArgumentParser) -> None:
     from evaluators.causal.settings import CAUSAL_LM
     from evaluators.plugin.judge_command import add_judge_options
-    from evaluators.plugin.mteb_internals import option_of
+    from evaluators.plugin.parsers import option_of
     from evaluators.plugin.registry import registered_tasks
 
     group = command.add_argument_group("mteb-beyond", "options of our tasks; a variant gets result files of its own")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.cli import build_parser
-from evaluators.plugin.mteb_internals import sub_commands
+from evaluators.plugin.parsers import sub_commands
 from evaluators.plugin.registry import load_plugins, registered_tasks
 
 README = Path(__file__).parent.parent / "README.md"

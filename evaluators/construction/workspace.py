@@ -291,4 +291,5 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _told(rows: Sequence[Row]) -> str:
     bad = sum(bool(row.get("problem")) for row in rows)
-    return f"{len(rows)} rows" + (f", {bad} of them without result (see `problem` in the file)" if bad else "")
+    why = "see `problem` in the file; --ask-again asks once more"
+    return f"{len(rows)} rows" + (f", {bad} of them without result ({why})" if bad else "")

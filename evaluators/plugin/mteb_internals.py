@@ -30,6 +30,8 @@ from mteb.models.model_implementations import MODEL_REGISTRY
 from mteb.types import PromptType
 from scipy.integrate import trapezoid
 
+from evaluators.plugin.parsers import sub_commands
+
 # `import mteb.get_tasks` would give the function of that name, which hides the module.
 _tasks_module: Any = importlib.import_module("mteb.get_tasks")
 _benchmarks_module: Any = importlib.import_module("mteb.benchmarks.benchmarks")
@@ -45,7 +47,6 @@ __all__ = [
     "is_sparse_encoder",
     "metadata_of",
     "mteb_parser",
-    "option_of",
     "problems",
     "query_texts",
     "quick_areas",
@@ -54,8 +55,6 @@ __all__ = [
     "register_tasks",
     "resolve_local_loader",
     "standard_scores",
-    "sub_commands",
-    "sub_parsers_action",
     "text_loader",
     "with_precision",
     "wrapped_model",
@@ -222,29 +221,8 @@ def with_precision(meta: ModelMeta, encode_kwargs: Mapping[str, Any]) -> ModelMe
 
 
 def mteb_parser() -> argparse.ArgumentParser:
-    """mteb's own command line parser, to which sub-commands can be added with :func:`sub_commands`."""
+    """mteb's own command line parser, to which sub-commands can be added with :mod:`evaluators.plugin.parsers`."""
     return build_cli()
-
-
-def sub_commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The sub-commands of a parser by name (argparse keeps them in its one `_SubParsersAction`)."""
-    return dict(sub_parsers_action(parser).choices)
-
-
-def sub_parsers_action(parser: argparse.ArgumentParser) -> Any:
-    """The object whose ``add_parser`` adds a sub-command to ``parser``."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return action
-    raise ValueError(f"the command line parser {parser.prog!r} has no sub-commands")
-
-
-def option_of(parser: argparse.ArgumentParser, flag: str) -> argparse.Action:
-    """An option of a parser, for instance to reword its help."""
-    action = parser._option_string_actions.get(flag)
-    if action is None:
-        raise ValueError(f"the command line parser {parser.prog!r} has no option {flag}")
-    return action
 
 
 def query_texts(queries: Dataset) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import PrinterCallback, TrainerCallback, set_seed
+from transformers import PrinterCallback, TrainerCallback, TrainingArguments, set_seed
 
 from evaluators.training.config import Schedule
 from evaluators.training.selection import History, Selection
@@ -20,7 +20,7 @@ from evaluators.training.selection import History, Selection
 if TYPE_CHECKING:
     from transformers import Trainer
 
-__all__ = ["CHECKPOINTS", "HISTORY", "RUNS", "GridRun", "grid", "run_resumably"]
+__all__ = ["CHECKPOINTS", "HISTORY", "RUNS", "GridRun", "grid", "require_precision", "run_resumably"]
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +49,33 @@ class GridRun:
 def grid(schedule: Schedule) -> list[GridRun]:
     """All runs of a training: each learning rate with each seed."""
     return [GridRun(rate, seed) for rate in schedule.learning_rates for seed in schedule.seeds]
+
+
+def require_precision(schedule: Schedule) -> None:
+    """Check, before anything is computed, that this machine can train in the precision that is asked for.
+
+    Raises:
+        ValueError: if it cannot.
+    """
+    told = f"precision = {schedule.precision!r} needs a GPU that has it"
+    if schedule.precision == "fp16" and _on_cpu():
+        raise ValueError(f"{told}; this machine has none: take fp32, or bf16, which a CPU has, too, if slowly")
+    try:
+        TrainingArguments(output_dir=".", report_to="none", **_precision(schedule))
+    except ValueError as error:
+        raise ValueError(f"{told}; take fp32 ({error})") from error
+
+
+def _on_cpu() -> bool:
+    return bool(TrainingArguments(output_dir=".", report_to="none").device.type == "cpu")
+
+
+def _precision(schedule: Schedule) -> dict[str, Any]:
+    return {
+        "bf16": schedule.precision == "bf16",
+        "fp16": schedule.precision == "fp16",
+        "use_cpu": _on_cpu(),  # else bf16 is refused there
+    }
 
 
 def run_resumably(
@@ -107,8 +134,7 @@ def _arguments(schedule: Schedule, run: GridRun, folder: Path) -> dict[str, Any]
         "gradient_accumulation_steps": schedule.gradient_accumulation,
         "warmup_steps": schedule.warmup_ratio,  # below 1: a share of all steps
         "weight_decay": schedule.weight_decay,
-        "bf16": schedule.precision == "bf16",
-        "fp16": schedule.precision == "fp16",
+        **_precision(schedule),
         "save_strategy": "epoch" if every is None else "steps",
         "save_steps": every or 500,
         "save_total_limit": 1,

@@ -18,6 +18,11 @@ def add_keywords_command(steps: Any) -> None:
     command = steps.add_parser(
         "keywords",
         help="score models on SciFact, NFCorpus and FiQA2018 with keywords in place of their instructions (Table 3)",
+        description=(
+            "Run models on mteb's own tasks as mteb runs them, and with the keywords of their family (FollowIR, Table "
+            "5) in place of mteb's prompts. Writes mteb's results, keywords.md and keywords.csv, with paired intervals "
+            "of the differences. What is there already is not run again."
+        ),
     )
     command.add_argument("models", nargs="+", metavar="MODEL", help="names that mteb knows, or directories")
     command.add_argument(

@@ -78,7 +78,7 @@ def add_build_command(steps: Any) -> None:
         default=[BM25],
         metavar="MODEL",
         help="models whose best documents are candidates: names that mteb knows, hub names or directories. Each one "
-        "encodes the whole collection (%(default)s)",
+        f"encodes the whole collection ({BM25})",
     )
     pooled.add_argument(
         "--candidates", type=int, default=1000, metavar="N", help="of every topic, relevant ones included (%(default)s)"

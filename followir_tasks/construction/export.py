@@ -100,8 +100,8 @@ def write(
         _write(workspace, rows, collection, card, whole=whole)
 
     if workspace.write_once(_NAME, now, written, there=is_dataset_directory(workspace.directory)):
-        candidates = len(rows["passages"])
-        workspace.tell(f"{workspace.directory}: dataset written, {len(pairs)} topics, {candidates} candidates")
+        n_passages = len(rows["passages"])
+        workspace.tell(f"{workspace.directory}: dataset written, {len(pairs)} topics, {n_passages} different passages")
         return
     if not others:  # else the card tells of them, too
         write_text(workspace.directory / "README.md", card_text(card, names))

@@ -87,6 +87,7 @@ def build(
         ConnectionError: if calls failed.
     """
     topics, texts, missing = with_texts(workspace, source, options.band)
+    _tell_what_is_used(workspace, source, topics, missing)
     reviewed = _reviewed(workspace, topics, texts, asking, options)
     used = _used(topics, reviewed, options.band)
     collection = collected(workspace, source)
@@ -130,9 +131,18 @@ def build(
     write_text(workspace.work / "report.json", statistics.as_json(report))
     write_text(workspace.work / "report.md", statistics.markdown(report, options.band))
     if report["excluded"]:
-        workspace.tell(f"{len(report['excluded'])} topics are left out, since other sets have them (see the report)")
+        workspace.tell(f"topics left out, since other sets have them: {len(report['excluded'])} (see the report)")
     workspace.tell(f"report: {workspace.work / 'report.md'}")
     return report
+
+
+def _tell_what_is_used(
+    workspace: Workspace, source: Source, topics: Sequence[Chosen], missing: Mapping[str, int]
+) -> None:
+    """What is left out is told before anybody works on the rest."""
+    counts = {**source.selection.counts, **missing}
+    told = "; ".join(f"{n} {name[2:].replace('_', ' ')}" for name, n in counts.items() if n)
+    workspace.tell(f"{len(topics)} topics can be used ({told})")
 
 
 def _reviewed(
@@ -158,14 +168,15 @@ def _reviewed(
     decided, undecided = review_documents(workspace, topics, wordings, verdicts, texts)
     settled = {t.topic: settle(list(t.relevant), decided.get(t.topic, {})) for t in topics}
     returned = {
-        t: f"{settled[t].told(options.band)}: write another wording, or drop the topic"
+        t: f"{settled[t].told(options.band)}: write another wording, drop the topic, or run with another --stay and "
+        "--redo (stored replies are not paid for again)"
         for t in decided
         if wordings[t].decision and t not in undecided and not settled[t].within(options.band)
     }
     update_topics(workspace, topics, drafts.best, options.band, returned, present)
     waiting = {
         "topics_without_decision": [t for t, w in wordings.items() if not w.decision],
-        "topics_returned": list(returned),
+        "topics_returned": [f"{t}: {settled[t].told(options.band)}" for t in returned],
         "documents_without_decision": [f"{t} {d}" for t, documents in undecided.items() for d in documents],
     }
     if any(waiting.values()) and not options.accept_unreviewed:
@@ -214,13 +225,18 @@ def _used(topics: Sequence[Chosen], reviewed: _Reviewed, band: Band) -> list[Cho
 
 
 def _what_waits(workspace: Workspace, waiting: Mapping[str, list[str]]) -> str:
-    told = "; ".join(f"{len(ids)} {what.replace('_', ' ')}: {shown(ids)}" for what, ids in waiting.items() if ids)
+    told = "; ".join(f"{what.replace('_', ' ')}: {len(ids)} ({shown(ids)})" for what, ids in waiting.items() if ids)
     before = is_dataset_directory(workspace.directory)
-    return (
-        f"waiting for review: {told}. Fill in {TOPICS.path(workspace)} (decision: accept the draft; edit, with the "
-        f"whole changed instruction beside it; or drop) and {DOCUMENTS.path(workspace)} (decision: accept the verdict, "
-        "relevant or not_relevant), and run again; or pass --accept-unreviewed"
-        + (f". The dataset in {workspace.directory} is the one written before" if before else "")
+    sheets = []
+    if waiting["topics_without_decision"] or waiting["topics_returned"]:
+        sheets.append(
+            f"{TOPICS.path(workspace)} (decision: accept the draft; edit, with the whole changed instruction beside "
+            "it; or drop)"
+        )
+    if waiting["documents_without_decision"]:
+        sheets.append(f"{DOCUMENTS.path(workspace)} (decision: accept the verdict, relevant or not_relevant)")
+    return f"waiting for review: {told}. Fill in {' and '.join(sheets)}, and run again; or pass --accept-unreviewed" + (
+        f". The dataset in {workspace.directory} is the one written before" if before else ""
     )
 
 

@@ -102,7 +102,9 @@ def select(
         ValueError: if fewer are left than are wanted, or none.
     """
     kept = without_topics_of_others(topics, excluded, query)
-    counts = {"n_source_topics": len(topics), **kept.counts} | dict.fromkeys(
+    unknown = judgements.keys() - {topic.number for topic in topics}
+    known = {"n_source_topics": len(topics), "n_judged_topics_not_in_source": len(unknown)}
+    counts = {**known, **kept.counts} | dict.fromkeys(
         (
             "n_topics_without_query_or_narrative",
             "n_topics_without_relevant",

@@ -11,7 +11,15 @@ from evaluators.plugin.report_options import add_report_options
 
 def add_report_command(steps: Any) -> None:
     """Add ``report`` to the sub-commands of ``mteb-beyond followir``."""
-    command = steps.add_parser("report", help="print results in the shape of the FollowIR paper's Table 2")
+    command = steps.add_parser(
+        "report",
+        help="print results in the shape of the FollowIR paper's Table 2",
+        description=(
+            "Read the result files of `mteb-beyond run` and print, in the shape of the FollowIR paper's Table 2, each "
+            "model's score of the original queries and p-MRR on each set, times 100, with the paper's rows beside "
+            "them, marked. The page over all benchmarks is `mteb-beyond report`."
+        ),
+    )
     add_report_options(command)
     command.add_argument("--out", type=Path, metavar="FILE.md", help="write it there instead")
     command.set_defaults(func=_report)

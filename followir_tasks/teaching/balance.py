@@ -14,9 +14,11 @@ from evaluators.files import write_text
 from evaluators.plugin.dataset import TRAINING_LINES, Card, is_dataset_directory, write_dataset
 from followir_tasks.teaching.synthesis import INTENDED
 
-__all__ = ["REPORT", "TRIPLETS", "balanced", "export", "keep"]
+__all__ = ["REPORT", "TRIPLETS", "balanced", "export", "keep", "unread"]
 
 TRIPLETS, REPORT = "triplets.jsonl", "report.json"
+# Above this share of replies that cannot be read, log and card say so.
+MOST_UNREAD = 0.05
 RELEVANT, NOT_RELEVANT = INTENDED
 
 
@@ -54,6 +56,22 @@ def balanced(
     return couples, counts
 
 
+def unread(counts: Mapping[str, int]) -> str | None:
+    """A sentence on replies that could not be read, if they are more than a few.
+
+    Args:
+        counts: of :func:`balanced`.
+    """
+    asked, written = counts["n_documents_asked_for"], counts["n_documents_written"]
+    documents, verdicts = asked - written, counts["n_documents_without_verdict"]
+    if documents <= MOST_UNREAD * asked and verdicts <= MOST_UNREAD * written:
+        return None
+    return (
+        f"{documents} of {asked} documents and {verdicts} of {written} verdicts could not be read, so that the set is "
+        "smaller, and may be of other topics, than it would be"
+    )
+
+
 def keep(workspace: Workspace, couples: Sequence[tuple[Row, Row]], judged: Sequence[Row], seed: int) -> None:
     """Note in ``work/kept.jsonl`` which documents are kept.
 
@@ -80,8 +98,14 @@ def export(
     Raises:
         ValueError: if there is nothing to write.
     """
+    lacking = unread(counts)
     if not couples:
-        raise ValueError(f"no pair has a relevant and a non-relevant document that the judge agreed on: {dict(counts)}")
+        why = f" ({lacking}; --ask-again asks once more)" if lacking else ""
+        raise ValueError(
+            f"no pair has a relevant and a non-relevant document that the judge agreed on{why}: {dict(counts)}"
+        )
+    if lacking:
+        workspace.tell(f"mind: {lacking}; --ask-again asks once more")
     out = workspace.directory
     files = (TRAINING_LINES, TRIPLETS, REPORT)
     there = is_dataset_directory(out) and all((out / name).is_file() for name in files)
@@ -143,6 +167,8 @@ def _configs(couples: Sequence[tuple[Row, Row]]) -> dict[str, list[Row]]:
 
 
 def _card(counts: Mapping[str, int], record: Mapping[str, Any], license_id: str) -> Card:
+    lacking = unread(counts)
+    mind = f"\n\n**Mind:** {lacking}." if lacking else ""
     table = "\n".join(f"| {name[2:].replace('_', ' ')} | {n} |" for name, n in counts.items())
     return Card(
         title="Training set for following instructions",
@@ -150,7 +176,7 @@ def _card(counts: Mapping[str, int], record: Mapping[str, Any], license_id: str)
             "Queries with narratives as instructions, and for each a synthetic document that is relevant and one that "
             f"is not, in the way of FollowIR (arXiv 2403.15246, section 5): written by {record['writer']}, kept where "
             f"the judge, {record['judge']}, agreed with the intended label. Documents are invented; prompts and sizes "
-            f"are not the paper's.\n\n| step | count |\n|---|---|\n{table}"
+            f"are not the paper's.{mind}\n\n| step | count |\n|---|---|\n{table}"
         ),
         license=license_id,
         tags=("retrieval", "instruction-following", "synthetic"),

@@ -97,6 +97,8 @@ class CausalTeaching:
         """Write adapters, which name their base and its revision, or all weights; and the settings."""
         settings = self.settings
         if self.config.lora is not None:
+            for adaptation in model.peft_config.values():  # a set, whose order is another in every process
+                adaptation.target_modules = sorted(adaptation.target_modules)
             model.save_pretrained(str(folder / _ADAPTER))
             settings = settings.model_copy(update={"adapter": _ADAPTER})
         else:

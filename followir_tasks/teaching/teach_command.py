@@ -81,7 +81,7 @@ def _teach(args: argparse.Namespace) -> int:
     workspace = workspace_of(args, writer.language_model)
     if chosen.excluded:
         named = ", ".join(f"{topic} ({why})" for topic, why in chosen.excluded.items())
-        workspace.tell(f"{len(chosen.excluded)} topics are left out, since evaluation sets have them: {named}")
+        workspace.tell(f"topics left out, since evaluation sets have them: {len(chosen.excluded)}: {named}")
     try:
         documents = synthesis.write_documents(workspace, writer, chosen.pairs, args.per_label)
         if args.reranker is None:

@@ -21,7 +21,7 @@ from evaluators.training.cards import write_card
 from evaluators.training.doubts import Size
 from evaluators.training.extra import require_extra
 from evaluators.training.grids import base_contents, choose, require_same, without_model_bars
-from evaluators.training.running import HISTORY, RUNS, GridRun, grid, run_resumably
+from evaluators.training.running import HISTORY, RUNS, GridRun, grid, require_precision, run_resumably
 from evaluators.training.selection import Epoch, History, Scores, Selection
 from followir_tasks.construction.exclusion import plain
 from followir_tasks.ids import parse_query_id
@@ -58,6 +58,7 @@ def train(config: TeachingConfig, out: Path, callbacks: Sequence[TrainerCallback
         BlockingIOError: if another run uses the folder.
     """
     require_extra(lora=config.lora is not None)
+    require_precision(config)
     teaching = teaching_of(config)
     with only_run(out), without_model_bars():
         require_same(out, _fixed(config), base_contents({"base": config.base}))

@@ -139,13 +139,15 @@ def _verdicts(
 
 
 def _what_waits(workspace: Workspace, waiting: Mapping[str, list[str]]) -> str:
-    told = "; ".join(f"{len(ids)} {what}: {shown(ids)}" for what, ids in waiting.items() if ids)
+    told = "; ".join(f"{what}: {len(ids)} ({shown(ids)})" for what, ids in waiting.items() if ids)
     before = is_dataset_directory(workspace.directory)
-    return (
-        f"waiting for review: {told}. Fill in {INSTRUCTIONS.path(workspace)} (decision: accept, edit or exclude; "
-        f"ratings 1-5) and {PASSAGES.path(workspace)} (decision: accept the verdict, keep or exclude; agreement 1-5), "
-        "and run again; or pass --accept-unreviewed"
-        + (f". The dataset in {workspace.directory} is the one written before" if before else "")
+    sheets = {
+        "instruction": f"{INSTRUCTIONS.path(workspace)} (decision: accept, edit or exclude; ratings 1-5)",
+        "passage": f"{PASSAGES.path(workspace)} (decision: accept the verdict, keep or exclude; agreement 1-5)",
+    }
+    open_ = [place for sheet, place in sheets.items() if any(ids and sheet in what for what, ids in waiting.items())]
+    return f"waiting for review: {told}. Fill in {' and '.join(open_)}, and run again; or pass --accept-unreviewed" + (
+        f". The dataset in {workspace.directory} is the one written before" if before else ""
     )
 
 

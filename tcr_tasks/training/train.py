@@ -10,7 +10,7 @@ from evaluators.files import only_run
 from evaluators.training.doubts import Size, not_above, too_few, trained_on
 from evaluators.training.extra import require_extra
 from evaluators.training.grids import Chosen, choose, without_model_bars
-from evaluators.training.running import RUNS, grid
+from evaluators.training.running import RUNS, grid, require_precision
 from tcr_tasks.training.collection import Collection, directory_of, read_collection
 from tcr_tasks.training.config import TrainingConfig
 from tcr_tasks.training.evaluating import METRIC, EvaluationSet, evaluation_set, score
@@ -43,6 +43,7 @@ def train(config: TrainingConfig, out: Path, *, only_score: bool = False) -> lis
     """
     if not only_score:
         require_extra(lora=config.lora is not None)
+        require_precision(config)
     collections = _collections(config)
     sets = [evaluation_set(e, config, collections[e.name]) for e in config.evaluations]
     training = training_of(config)

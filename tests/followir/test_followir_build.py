@@ -246,7 +246,7 @@ def test_people_have_the_last_word(
     work = out / "work"
     model.plan = {"403": [NONE, ALL, NONE]}
     assert build(material, out, server.url) == WAITING
-    assert "3 topics without decision" in capsys.readouterr().out
+    assert "topics without decision: 3 (" in capsys.readouterr().out
     assert not (out / "corpus.parquet").exists() and not (work / "pool-1.jsonl").exists()
     drafts = {r["topic"]: r for r in read_csv(work / TOPICS)}
     assert drafts["401"]["draft_share"] == "50% of 8 relevant documents stay"
@@ -264,7 +264,9 @@ def test_people_have_the_last_word(
     fill(work / DOCUMENTS, lambda r: {"decision": "relevant" if r["topic"] == "401" else "accept"})
     capsys.readouterr()
     assert build(material, out, server.url) == WAITING
-    assert "1 topics returned: '401'" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "topics returned: 1 ('401: 100% of 8 relevant documents stay, outside 35%-65%')" in told
+    assert TOPICS in told and DOCUMENTS not in told  # where nothing is left to decide
     returned = {r["topic"]: r["returned"] for r in read_csv(work / TOPICS)}
     assert returned["401"].startswith("100% of 8 relevant documents stay, outside 35%-65%") and not returned["403"]
     keep = {"R401-0", "R401-1", "R401-2"}

@@ -205,7 +205,7 @@ def test_every_topic_that_is_left_out_is_counted(tmp_path: Path) -> None:
         topic("8", "oak elm ash birch"),
     ]
     many = {f"d{n}": 1 for n in range(4)}
-    judged = dict.fromkeys("12347", many) | {"5": {"d": 0}, "6": {"d": 1, "e": 0}, "8": many}
+    judged = dict.fromkeys("12347X", many) | {"5": {"d": 0}, "6": {"d": 1, "e": 0}, "8": many}
     others = [
         replace(topic("1", "quite another request here"), narrative="unlike"),
         topic("99", "Two, one; three five FOUR"),
@@ -214,6 +214,7 @@ def test_every_topic_that_is_left_out_is_counted(tmp_path: Path) -> None:
     assert len(found.chosen) == 2 and {c.topic for c in found.chosen} <= {"3", "7", "8"}
     assert found.counts == {
         "n_source_topics": 8,
+        "n_judged_topics_not_in_source": 1,
         "n_topics_excluded_by_number": 1,
         "n_topics_excluded_by_number_with_another_wording": 1,
         "n_topics_excluded_by_wording": 1,
@@ -249,6 +250,7 @@ def test_one_topic_is_known_by_text_or_words_whatever_its_number() -> None:
     assert left(Topic("9", "", "", "Ice that closes a port is relevant, and storms are not.")) == ["2", "3"]
     assert left(Topic("9", "", "where do  OAKS grow?", "")) == ["1", "2"]
     assert left(Topic("9", "", "Do oaks grow... where", "Leaves.")) == ["1", "2"]
+    assert left(Topic("9", "", "Where do o\u00adak grow?", "Leaves.")) == ["1", "2"]
     assert left(Topic("2", "x", "x", "x")) == ["1", "3"]
 
 

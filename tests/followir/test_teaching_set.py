@@ -80,6 +80,8 @@ def test_a_set_is_made_filtered_and_balanced(
     assert main([*arguments, "--dry-run"]) == 0
     assert "next: documents: 20 different requests" in capsys.readouterr().out and not server.counts.requests
     assert main(arguments) == 0
+    mind = "2 of 20 documents and 2 of 18 verdicts could not be read"
+    assert mind in capsys.readouterr().out and f"**Mind:** {mind}" in (out / "README.md").read_text()
     counts = json.loads((out / "report.json").read_text())["counts"]
     # 5 topics with 2 documents of either label. Films: 2 unreadable. Bees: of 4 the judge agrees with the first of
     # either label. Bridges: no verdict on the first of either label. So 18 documents, 16 verdicts, 14 agreements.

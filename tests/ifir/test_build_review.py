@@ -92,7 +92,7 @@ def test_round_trip(review: Review, capsys: pytest.CaptureFixture[str]) -> None:
     # What was decided for level 2 also holds for level 3, whose row nobody decided on.
     review.set(review.passages, "fin-01-v3", dropped, decision="")
     assert review.run() == WAITING
-    assert f"1 passages without decision: 'fin-01-v3 {dropped}'" in capsys.readouterr().out
+    assert f"passages without decision: 1 ('fin-01-v3 {dropped}')" in capsys.readouterr().out
     assert review.run("--accept-unreviewed") == 0
     assert review.relevant("fin-01-v1") == set(meeting("fin-01", 1, 2, 3))
     assert review.relevant("fin-01-v2") == {*meeting("fin-01", 2, 3), kept} - {dropped}

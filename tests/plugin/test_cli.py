@@ -55,7 +55,7 @@ def test_no_command_prints_help_and_fails(capsys: pytest.CaptureFixture[str]) ->
 def test_every_command_of_mteb_is_there() -> None:
     from mteb.cli.build_cli import build_cli
 
-    from evaluators.plugin.mteb_internals import sub_commands
+    from evaluators.plugin.parsers import sub_commands
 
     assert set(sub_commands(build_cli())) < set(sub_commands(build_parser()))
 
