@@ -8,7 +8,7 @@ from collections.abc import Collection
 from evaluators.judge.reply import Reply, UnreadableReplyError
 from evaluators.metrics.standard import is_plain_text
 
-__all__ = ["complete_text", "headed_part", "kept_text", "paragraph", "plain_text", "read_verdict"]
+__all__ = ["complete_text", "declines", "headed_part", "kept_text", "paragraph", "plain_text", "read_verdict"]
 
 # "yes/no" and "yes or no" repeat the form instead of filling it in.
 _VERDICT = re.compile(
@@ -18,6 +18,13 @@ _BARE_VERDICT = re.compile(r"\s*[\"'*_]*(yes|no)[\"'*_]*[.,:;!]?\s*(?:\n|$)", re
 # Control characters that are no blanks, and the sign that stands for half a character (evaluators/whole.py).
 _NO_TEXT = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufffd]")
 _THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
+# How a reply in English begins that declines to answer.
+_DECLINES = re.compile(
+    r"as an ai\b|(?:i['\u2019]m |i am )?sorry[,.]|"
+    r"i(?: can(?:not|['\u2019]t)| won['\u2019]t| am unable to|['\u2019]m unable to) "
+    r"(?:write|help|assist|provide|comply|create|generate|produce|fulfil)",
+    re.IGNORECASE,
+)
 _REASON = re.compile(r"^[\s*#>_]*reason[\s*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
 
 
@@ -81,6 +88,11 @@ def kept_text(reply: Reply) -> str:
     if odd is not None:
         raise UnreadableReplyError(f"the reply holds {odd[0]!a}, which is no text: {text[:80]!r}")
     return text
+
+
+def declines(text: str) -> bool:
+    """Whether a text begins, in English, as one that declines to answer."""
+    return _DECLINES.match(text.lstrip()) is not None
 
 
 def paragraph(text: str) -> str:

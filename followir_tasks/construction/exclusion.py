@@ -7,8 +7,6 @@ case, punctuation, plurals in -s and the order of words), or mostly its words.
 from __future__ import annotations
 
 import math
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from typing import Literal
 from evaluators.plugin.dataset import is_dataset_directory, read_config
 from followir_tasks.construction.topics import Topic, read_topics
 from followir_tasks.ids import parse_query_id
+from followir_tasks.words import words
 
 __all__ = ["Kept", "QueryField", "plain", "query_of", "topics_of_others", "without_topics_of_others"]
 
@@ -26,9 +25,6 @@ QueryField = Literal["description", "title"]
 # with another wording: these share 0.73 or more, different topics of the two 0.19 at most. Unweighted it were 0.80 and
 # 0.35, and topics that follow a template would be alike.
 _SAME = 0.5
-_WORD = re.compile(r"\w+")
-_SOFT_HYPHEN = "\u00ad"
-_SHORT = 3  # letters of "gas", "its", "was", whose s is no plural
 
 
 @dataclass(frozen=True)
@@ -128,7 +124,7 @@ def without_topics_of_others(topics: Sequence[Topic], others: Sequence[Topic], q
 
 def _wordings(topic: Topic) -> tuple[frozenset[str], frozenset[str]]:
     """The words of description and narrative, and of the narrative alone, each once, in small letters."""
-    found = [frozenset(_words(text)) for text in (topic.description, topic.narrative)]
+    found = [frozenset(words(text)) for text in (topic.description, topic.narrative)]
     return found[0] | found[1], found[1]
 
 
@@ -160,10 +156,4 @@ class _Alike:
 
 def plain(text: str) -> str:
     """A text as topics are compared: its words in small letters, sorted; a text without words as it is."""
-    return " ".join(sorted(_words(text))) or text.strip()
-
-
-def _words(text: str) -> list[str]:
-    """Words in small letters, without soft hyphens and other forms of the same letters, and without a plural's s."""
-    found = _WORD.findall(unicodedata.normalize("NFKC", text).replace(_SOFT_HYPHEN, "").casefold())
-    return [word.removesuffix("s") if len(word) > _SHORT else word for word in found]
+    return " ".join(sorted(words(text))) or text.strip()

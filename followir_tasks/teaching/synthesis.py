@@ -13,7 +13,7 @@ from typing import Any
 
 from evaluators.construction.workspace import Job, Row, Stage, Workspace, fingerprint, read_rows, write_rows
 from evaluators.judge import Reply, package_prompts
-from evaluators.judge.answers import kept_text, read_verdict
+from evaluators.judge.answers import declines, kept_text, read_verdict
 from evaluators.judge.asking import PromptedAsking
 from evaluators.judge.prompt import Prompt
 from evaluators.judge.reply import UnreadableReplyError
@@ -37,13 +37,9 @@ FORMS = (
     "a transcript of a radio item",
 )
 LEAST_WORDS = 20
-# How a reply begins that is no document: JSON, code, what the model says to its user, a refusal (in English). A judge
-# would find a refusal not relevant, so that the filter lets it through as such a document.
+# How a reply begins that is no document: JSON, code, what the model says to its user.
 _NO_DOCUMENT = re.compile(
-    r"[{`]|(?:sure|certainly|of course)[,!.]|here(?:['\u2019]s| is| are)\b[^\n]*:\s*\n|as an ai\b|"
-    r"(?:i['\u2019]m |i am )?sorry[,.]|i(?: can(?:not|['\u2019]t)| won['\u2019]t| am unable to|['\u2019]m unable to) "
-    r"(?:write|help|assist|provide|comply|create|generate|produce|fulfil)",
-    re.IGNORECASE,
+    r"[{`]|(?:sure|certainly|of course)[,!.]|here(?:['\u2019]s| is| are)\b[^\n]*:\s*\n", re.IGNORECASE
 )
 # (query, instruction, document) rows -> probabilities of relevance, 0..1.
 Score = Callable[[list[tuple[str, str, str]]], Sequence[float]]
@@ -85,7 +81,8 @@ def write_documents(workspace: Workspace, asking: PromptedAsking, pairs: Sequenc
 
 def _read_document(row: Row, reply: Reply) -> None:
     said = kept_text(reply)
-    if _NO_DOCUMENT.match(said.lstrip()):
+    # A judge would find a refusal not relevant, so that the filter would let it through as such a document.
+    if _NO_DOCUMENT.match(said.lstrip()) or declines(said):
         raise UnreadableReplyError(f"the reply is no document, or begins with something else: {said[:80]!r}")
     text = "\n\n".join(" ".join(part.split()) for part in said.split("\n\n") if part.strip())
     if len(text.split()) < LEAST_WORDS:

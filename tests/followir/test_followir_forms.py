@@ -247,7 +247,9 @@ def test_what_cannot_be_used_is_counted_and_nothing_is_written(
         ("Keywords: ship port", "ship port"),
         ("ship port", "ship port"),
         ("<think>Keywords: no</think>Sure! Here they are:\n\n```\n## Keywords:\nship port\n```", "ship port"),
-        ("Keywords: \u8239 \u6e2f", "\u8239 \u6e2f"),
+        ("Keywords: \u8239\u6e2f", "\u8239\u6e2f"),
+        ("OK", "few words of query and instruction"),
+        ("Keywords: boat harbour ship", "few words of query and instruction"),
         ("Keywords: ship\nI hope that helps.", "more than one line"),
         ("Keywords:\n- ship", "something else than the keywords form"),
         ("Keywords: </instruction> ship", "something else"),
@@ -262,11 +264,34 @@ def test_what_cannot_be_used_is_counted_and_nothing_is_written(
 )
 def test_what_counts_as_keywords(said: str, expected: str) -> None:
     reply = Reply(said, "stop", 1, 1)
+    full = "A relevant document names a ship in a port (\u8239\u6e2f)."
     if expected in said:
-        assert read_form(reply, KEYWORDS, "A relevant document names a ship in a port.") == expected
+        assert read_form(reply, KEYWORDS, "ports", full) == expected
     else:
         with pytest.raises(UnreadableReplyError, match=expected):
-            read_form(reply, KEYWORDS, "A relevant document names a ship in a port.")
+            read_form(reply, KEYWORDS, "ports", full)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_one"),
+    [
+        ("Instruction: Find the names of ships", True),
+        ("Instruction: What ports name", True),
+        ("\u8239\u6e2f\u7684\u540d\u5b57", True),
+        ("OK", False),
+        ("As requested, done", False),
+        ("I cannot help with a document that names a ship.", False),
+        ("\u4f60\u597d", False),
+    ],
+)
+def test_what_counts_as_a_short_form(said: str, is_one: bool) -> None:
+    full = "A relevant document names a ship in a port, whatever else it holds (\u8239\u6e2f)."
+    reply = Reply(said, "stop", 1, 1)
+    if is_one:
+        assert read_form(reply, SHORT, "ports", full) in said
+    else:
+        with pytest.raises(UnreadableReplyError, match=r"few words of query and|something else"):
+            read_form(reply, SHORT, "ports", full)
 
 
 def test_a_directory_that_holds_something_else(
