@@ -64,7 +64,10 @@ def problems_of(forms: Forms | None, queries: set[str], form: str) -> list[str]:
     if strangers := sorted(map(str, forms.keys() - queries)):
         out.append(f"{CONFIG}: unknown queries: {shown(strangers)}")
     if lacking := sorted(queries - forms.keys()):
-        out.append(f"{CONFIG}: {len(lacking)} queries have no row: {shown(lacking)}")
+        out.append(
+            f"{CONFIG}: {len(lacking)} queries have no row: {shown(lacking)}; `mteb-beyond followir forms` writes all, "
+            "or remove the config"
+        )
     for name in KEPT:
         blank = [q for q, found in forms.items() if not (getattr(found, name) or "").strip()]
         if blank:

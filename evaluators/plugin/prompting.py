@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,6 +20,9 @@ from torch.utils.data import DataLoader
 
 from evaluators.plugin.given import given_model
 from evaluators.plugin.models import recorded
+
+# A model's own prompt that says no more than what kind of text follows: "query: ", "search_query: ".
+_MARK = re.compile(r"\s*[\w-]+\s*:\s*")
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,15 @@ class PromptFamily:
         name: part of the record of a model that uses them.
         template: text in front of a query or document, with ``{prompt}`` in it; not used for an empty prompt.
         tasks: task name -> its prompts.
+        in_place: whether they stand in place of an instruction that a model of sentence-transformers has for queries of
+            its own accord ("Represent this sentence for searching relevant passages: "), and not behind it. What only
+            marks a query ("query: ") stays in front either way.
     """
 
     name: str
     template: str
     tasks: Mapping[str, TaskPrompts]
+    in_place: bool = False
 
     def __post_init__(self) -> None:
         if "{prompt}" not in self.template:
@@ -50,7 +58,8 @@ class PromptFamily:
     @property
     def version(self) -> str:
         """Name and a hash of the content, so that edited prompts make another variant."""
-        content = json.dumps([self.template, {t: asdict(p) for t, p in sorted(self.tasks.items())}])
+        kept = [self.template, {t: asdict(p) for t, p in sorted(self.tasks.items())}]
+        content = json.dumps([*kept, "in place"] if self.in_place else kept)
         return f"{self.name}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
     def sentence(self, task: str, kind: PromptType | None) -> str:
@@ -79,7 +88,7 @@ def with_prompts(model: Any, family: PromptFamily) -> Any:
 
     The prompt goes where the model expects it: into the template of mteb's instruction models (in place of the
     instruction that mteb would give them), to sentence-transformers as a prompt (which Instructor leaves out of its
-    mean) behind the model's own one, and in front of the text for all others.
+    mean) behind the model's own one or in place of it, and in front of the text for all others.
     The record's ``experiment_kwargs`` state the family and a hash of its content, so mteb files each variant apart.
 
     Args:
@@ -137,6 +146,8 @@ class _PromptedEncoder(_Prompted):
             encoder.get_instruction = lambda *args, **kwargs: instruction
         elif isinstance(encoder, SentenceTransformerEncoderWrapper) and sentence and prompt_type is not None:
             own = get_prompt(encoder.model_prompts, task_metadata, prompt_type) or ""
+            if self.family.in_place and not _MARK.fullmatch(own):
+                own = ""
             encoder.model_prompts = {prompt_type.value: own + self.family.rendered(sentence)}
         elif sentence:
             inputs = _in_front(inputs, self.family.rendered(sentence))

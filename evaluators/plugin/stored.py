@@ -75,7 +75,7 @@ def stored_scores(folder: str | Path, tasks: Sequence[str], hint: str) -> Stored
         raise FileNotFoundError(f"{folder} holds no result of {', '.join(tasks)}; run for instance `{hint}`")
     notes: list[str] = []
     scores: dict[Path, dict[str, Mapping[str, Any]]] = {}
-    revisions: dict[str, set[str]] = {}
+    revisions: dict[str, dict[str, list[str]]] = {}
     for path in sorted(paths):
         if path.parent.parent.name == _EXPERIMENTS and not (path.parent / "model_meta.json").is_file():
             notes.append(f"{path} is left out: without a model_meta.json beside it, its variant is unknown")
@@ -83,11 +83,13 @@ def stored_scores(folder: str | Path, tasks: Sequence[str], hint: str) -> Stored
         result = _read(path)
         entry = result.scores[SPLIT][0]
         scores.setdefault(path.parent, {})[path.stem] = entry
-        revisions.setdefault(path.stem, set()).add(str(result.dataset_revision))
+        of_task = revisions.setdefault(path.stem, {})
+        of_task.setdefault(str(result.dataset_revision), []).append(_model(path.parent, {}).name)
         notes += [f"{path.stem}: {note}" for note in (entry.get(RECORD_KEY) or {}).get("notes", ())]
     for task, found in revisions.items():
         if len(found) > 1:
-            notes.append(f"{task}: results come from different data revisions, {', '.join(sorted(found))}")
+            told = "; ".join(f"{revision} ({', '.join(dict.fromkeys(who))})" for revision, who in sorted(found.items()))
+            notes.append(f"{task}: results come from different data revisions: {told}")
     models = [_model(place, found) for place, found in scores.items()]
     return Stored(_labelled(models), tuple(dict.fromkeys(notes)))
 

@@ -17,6 +17,7 @@ __all__ = [
     "Place",
     "Positive",
     "Schedule",
+    "Seed",
     "Share",
     "Shares",
     "require_distinct",
@@ -25,7 +26,9 @@ __all__ = [
 
 Part = Literal["all", "train", "validation", "test"]
 Share = Annotated[float, Field(ge=0, lt=1)]
-Positive = Annotated[float, Field(gt=0)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+# As torch and numpy take them.
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Count = Annotated[int, Field(ge=1)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w. +-]*$")]
 
@@ -122,12 +125,12 @@ class Schedule(Checked):
 
     base: str
     learning_rates: tuple[Positive, ...] = Field(min_length=1)
-    seeds: tuple[int, ...] = Field(default=(42,), min_length=1)
+    seeds: tuple[Seed, ...] = Field(default=(42,), min_length=1)
     epochs: Count = 5
     batch_size: Count = 8
     gradient_accumulation: Count = 1
     warmup_ratio: Share = 0.05
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.01
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     checkpoint_steps: Count | None = None
     encode_batch_size: Count = 32

@@ -20,7 +20,7 @@ from evaluators.training.config import Schedule
 from evaluators.training.running import HISTORY, RUNS, GridRun, grid
 from evaluators.training.selection import BEST, History, folder_name
 
-__all__ = ["Chosen", "base_contents", "choose", "require_same", "without_model_bars"]
+__all__ = ["Chosen", "base_contents", "choose", "diverged", "require_same", "without_model_bars"]
 
 CONFIG = "config.json"
 _CONTENTS = "contents"
@@ -60,6 +60,24 @@ def choose(schedule: Schedule, selection: str, out: Path, metric: str) -> list[C
     rate = max(sorted(whole), key=lambda r: float(np.mean([value for _, _, value in whole[r]])))
     place = folder_name(selection)
     return [Chosen(selection, run, epoch, out / RUNS / run.label / BEST / place) for run, epoch, _ in whole[rate]]
+
+
+def diverged(schedule: Schedule, out: Path, metric: str) -> list[str]:
+    """A sentence on each run that diverged.
+
+    Raises:
+        ValueError: if all did before the end of their first epoch, so that there is no model.
+    """
+    histories = {run: History.read(out / RUNS / run.label / HISTORY, metric) for run in grid(schedule)}
+    found = [
+        f"The run with {run.told} diverged: after epoch {history.diverged} its weights are no longer finite numbers; "
+        "take a smaller learning rate"
+        for run, history in histories.items()
+        if history.diverged is not None
+    ]
+    if found and not any(history.epochs for history in histories.values()):
+        raise ValueError("; ".join(found))
+    return found
 
 
 def require_same(out: Path, fixed: Mapping[str, Any], contents: Mapping[str, str]) -> None:

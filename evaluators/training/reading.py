@@ -40,7 +40,7 @@ def read_checked(path: Path, model: type[T]) -> T:
         FileNotFoundError: if there is no such file.
         ValueError: if it is no TOML or JSON, or listing every key that is unknown, missing or out of range.
     """
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8-sig")
     try:
         fields: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import TrainerCallback
 
 from evaluators.files import write_text
@@ -45,12 +46,14 @@ class History:
         metric: by which the best epoch is chosen.
         finished: whether the run reached its end.
         epochs: by number.
+        diverged: the epoch after which the weights were no longer finite numbers, which ends the run.
     """
 
     path: Path
     metric: str
     finished: bool = False
     epochs: dict[int, Epoch] = field(default_factory=dict)
+    diverged: int | None = None
 
     @classmethod
     def read(cls, path: Path, metric: str) -> History:
@@ -58,12 +61,16 @@ class History:
         if not path.is_file():
             return cls(path, metric)
         kept = json.loads(path.read_text(encoding="utf-8"))
-        return cls(path, metric, kept["finished"], {e["number"]: Epoch(**e) for e in kept["epochs"]})
+        epochs = {e["number"]: Epoch(**e) for e in kept["epochs"]}
+        return cls(path, metric, kept["finished"], epochs, kept.get("diverged"))
 
     def write(self) -> None:
         """Replace the file."""
         rows = [vars(self.epochs[number]) for number in sorted(self.epochs)]
-        write_text(self.path, json.dumps({"finished": self.finished, "epochs": rows}, indent=1) + "\n")
+        content: dict[str, Any] = {"finished": self.finished, "epochs": rows}
+        if self.diverged is not None:
+            content["diverged"] = self.diverged
+        write_text(self.path, json.dumps(content, indent=1) + "\n")
 
     def best(self, name: str, up_to: int | None = None) -> Epoch | None:
         """The epoch with the highest metric on a selection set; of equal ones the earliest."""
@@ -111,11 +118,16 @@ class Selection(TrainerCallback):
             control.should_save = False
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Score and keep."""
+        """Score and keep; a training that diverged ends here, unscored."""
         model, number = kwargs["model"], round(state.epoch)
         losses = [log["loss"] for log in state.log_history if "loss" in log and number - 1 < log["epoch"] <= number]
         loss = sum(losses) / len(losses) if losses else float("nan")
         model.eval()
+        if not all(torch.isfinite(parameter).all() for parameter in model.parameters()):
+            self.history.diverged = number
+            self.history.write()
+            control.should_training_stop, control.should_save = True, False
+            return
         epoch = Epoch(number, loss, self.score(model))
         self.history.epochs[number] = epoch
         for name in self.sets:

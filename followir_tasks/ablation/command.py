@@ -89,7 +89,8 @@ def _forms(args: argparse.Namespace) -> int:
     assert task.data is not None
     requests = form_requests(task.data.queries, asking)
     if args.dry_run:
-        print(f"{task.metadata.name}, {len(requests)} forms: {model.plan(requests.values()).told(model.price)}")
+        planned = model.plan(requests.values()).told(model.price)
+        print(f"{args.data or task.metadata.name}, {len(requests)} forms: {planned}")
         return 0
     replies = ask_forms(asking, task.data.queries, ask_again=args.ask_again)
     problems = replies.failed | replies.unreadable
@@ -118,11 +119,14 @@ def _ablate(args: argparse.Namespace) -> int:
 
     from evaluators.drawing import draw
     from evaluators.files import only_run, write_text
+    from evaluators.plugin.models import resolve_model
     from followir_tasks.ablation.report import compared, csv_rows, figure_3, markdown
-    from followir_tasks.ablation.running import available_forms, run_forms
+    from followir_tasks.ablation.running import FormRun, available_forms, run_forms
 
     if args.batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {args.batch_size}")
+    for name in args.models:
+        resolve_model(name)  # a name that is wrong is told before anything is run
     task = _task(args)
     there = available_forms(task)
     forms = [form for form in FORMS if form in (args.forms or there)]
@@ -132,11 +136,17 @@ def _ablate(args: argparse.Namespace) -> int:
             f"Without {' and '.join(lacking)}: the dataset does not hold them (`mteb-beyond followir forms` adds them)."
         )
     with only_run(args.out):
-        runs = [
-            run
-            for name in dict.fromkeys(args.models)
-            for run in run_forms(name, task, forms, args.out, args.batch_size)
-        ]
+        runs: list[FormRun] = []
+        failed: list[str] = []
+        for name in dict.fromkeys(args.models):
+            try:
+                for run in run_forms(name, task, forms, args.out, args.batch_size):
+                    runs.append(run)
+            except ValueError as error:
+                failed.append(str(error))
+        if not runs:
+            raise ValueError("; ".join(failed))
+        notes += [f"**Not run to its end:** {why}" for why in failed]
         found = compared(runs)
         text = markdown(found, notes, args.collection or None)
         write_text(args.out / REPORT, text)
@@ -146,7 +156,7 @@ def _ablate(args: argparse.Namespace) -> int:
     print(text)
     for path in (args.out / REPORT, args.out / TABLE, *drawn):
         print(path)
-    return 0
+    return 1 if failed else 0
 
 
 def _task(args: argparse.Namespace) -> Any:

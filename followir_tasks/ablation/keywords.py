@@ -34,8 +34,8 @@ class KeywordFamily(NamedTuple):
     """The keywords of a family of models.
 
     Attributes:
-        prompts: the keywords by task, which stand where the model expects an instruction, and otherwise before the
-            query with a blank between.
+        prompts: the keywords by task, which stand in place of the model's own instruction, or where it expects one, and
+            otherwise before the query with a blank between.
         printed: how Table 5 calls the family.
         models: its models in Table 3, spelled as in Table 2.
     """
@@ -73,7 +73,8 @@ def keyword_families() -> dict[str, KeywordFamily]:
 
 
 def _prompts(name: str, keywords: Mapping[str, str]) -> PromptFamily:
-    return PromptFamily(f"keywords-{name}", "{prompt} ", {task: TaskPrompts(text) for task, text in keywords.items()})
+    tasks = {task: TaskPrompts(text) for task, text in keywords.items()}
+    return PromptFamily(f"keywords-{name}", "{prompt} ", tasks, in_place=True)
 
 
 def run_keywords(

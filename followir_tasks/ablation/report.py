@@ -65,6 +65,7 @@ def csv_rows(found: Sequence[Compared]) -> list[dict[str, Any]]:
             "model": one.run.model,
             "revision": one.run.revision,
             "task": one.run.task,
+            "data": one.run.place,
             "data_revision": one.run.data_revision,
             "form": one.run.form,
             "n_topics": one.score.n,
@@ -104,7 +105,7 @@ def markdown(found: Sequence[Compared], notes: Sequence[str] = (), subset: str |
     ]
     parts = [
         title,
-        f"{run.task}, data {run.data_revision}. {_ABOUT} Same text: topics whose original and changed instruction are "
+        f"{run.on}, data {run.data_revision}. {_ABOUT} Same text: topics whose original and changed instruction are "
         "the same in this form, so that their p-MRR is 0.",
         markdown_table(heads, rows, ("model", "form")),
     ]
@@ -125,7 +126,7 @@ def figure_3(found: Sequence[Compared]) -> Figure | None:
     return Figure(
         "figure-3",
         "Score with an instruction minus without (Figure 3)",
-        f"{run.task}, data {run.data_revision[:8]}, n = {found[0].score.n} topics; whiskers: 95 % intervals",
+        f"{run.on}, data {run.data_revision[:8]}, n = {found[0].score.n} topics; whiskers: 95 % intervals",
         [
             Panel(
                 "",

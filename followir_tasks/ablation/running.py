@@ -33,6 +33,7 @@ class FormRun:
         score: topic -> MAP@1000 or nDCG@5 of its original query, 0..1.
         p_mrr: topic with a changed document -> its p-MRR, -1..1; empty where it is not defined.
         n_equal: topics whose original and changed instruction are the same text in this form; ``None``: not counted.
+        place: of data that are not the task's own.
     """
 
     model: str
@@ -43,6 +44,12 @@ class FormRun:
     score: dict[str, float]
     p_mrr: dict[str, float]
     n_equal: int | None
+    place: str = ""
+
+    @property
+    def on(self) -> str:
+        """How reports call what it was run on."""
+        return f"{self.place} as {self.task}" if self.place else self.task
 
 
 def available_forms(task: FormTask) -> tuple[str, ...]:
@@ -64,13 +71,17 @@ def run_forms(name: str, task: FormTask, forms: Sequence[str], out: Path, batch_
         batch_size: of the encoder.
 
     Raises:
-        ValueError: if the model cannot be used.
+        ValueError: if the model cannot be used, naming the form with which it failed.
     """
     model, known, revision = loaded(name)
     once = documents_once(model)
     for form in forms:
         task.instruction_form = form
-        yield _run(once, known, revision, task, out, batch_size)
+        try:
+            run = _run(once, known, revision, task, out, batch_size)
+        except ValueError as error:
+            raise ValueError(f"{known}, form {form!r}: {error}") from error
+        yield run
 
 
 def _run(model: Any, name: str, revision: str, task: FormTask, out: Path, batch_size: int) -> FormRun:
@@ -96,4 +107,5 @@ def _run(model: Any, name: str, revision: str, task: FormTask, out: Path, batch_
         score={row["query-id"]: row["followir_score"] for row in rows},
         p_mrr={row["query-id"]: row["p-MRR"] for row in rows if row.get("p-MRR") is not None},
         n_equal=scores.get(N_EQUAL),
+        place=str(task.data_path or ""),
     )

@@ -114,10 +114,15 @@ def draft(
             out.counts["n_draft_verdicts_unreadable"] += len(settled.undecided)
             tried[topic.topic].append((constraint, settled.told(band)))
             found[topic.topic].append(Draft(changed[topic.topic], constraint, said, settled))
-        waiting = [t for t in waiting if not (found[t.topic] and found[t.topic][-1].settled.within(band))]
+        waiting = [t for t in waiting if not (found[t.topic] and _needs_no_other(found[t.topic][-1].settled, band))]
     out.best = {topic: min(drafts, key=lambda d: _distance(d, band)) for topic, drafts in found.items() if drafts}
     out.counts["n_topics_drafted_within_band"] = sum(d.settled.within(band) for d in out.best.values())
     return out
+
+
+def _needs_no_other(settled: Settled, band: Band) -> bool:
+    """Whether the share lies in the band, or is unknown: then it is no fault of the draft."""
+    return settled.share is None or settled.within(band)
 
 
 def _distance(found: Draft, band: Band) -> tuple[bool, float]:

@@ -101,7 +101,9 @@ def write(
 
     if workspace.write_once(_NAME, now, written, there=is_dataset_directory(workspace.directory)):
         n_passages = len(rows["passages"])
-        workspace.tell(f"{workspace.directory}: dataset written, {len(pairs)} topics, {n_passages} different passages")
+        workspace.tell(
+            f"{workspace.directory}: dataset written, {len(pairs)} topics, {n_passages} passages as candidates"
+        )
         return
     if not others:  # else the card tells of them, too
         write_text(workspace.directory / "README.md", card_text(card, names))

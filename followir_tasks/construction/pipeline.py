@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from evaluators.construction.counts import counted
 from evaluators.construction.workspace import Pause, Workspace
 from evaluators.files import write_text
 from evaluators.judge import PromptedAsking
@@ -13,6 +14,7 @@ from evaluators.plugin.checks import shown
 from evaluators.plugin.dataset import is_dataset_directory
 from followir_tasks.construction import export, statistics
 from followir_tasks.construction.card import CANDIDATES, WHOLE, card
+from followir_tasks.construction.collection import Collection
 from followir_tasks.construction.drafting import MOST_WORDS, Drafts, Verdict, draft, verdicts_on
 from followir_tasks.construction.maxp import best_passages
 from followir_tasks.construction.pooling import Ranker, candidates, pool
@@ -121,7 +123,7 @@ def build(
             **collection.counts,
             "n_files_without_documents": len(collection.without),
             **_candidate_counts(pairs),
-            **(_whole_counts(pairs) if options.whole_collection else {}),
+            **(_whole_counts(pairs, collection) if options.whole_collection else {}),
         },
         "excluded": source.selection.excluded,
         "record": _record(source, asking, options, pools, scorer),
@@ -141,8 +143,7 @@ def _tell_what_is_used(
 ) -> None:
     """What is left out is told before anybody works on the rest."""
     counts = {**source.selection.counts, **missing}
-    told = "; ".join(f"{n} {name[2:].replace('_', ' ')}" for name, n in counts.items() if n)
-    workspace.tell(f"{len(topics)} topics can be used ({told})")
+    workspace.tell(f"{len(topics)} topics can be used ({counted(counts)})")
 
 
 def _reviewed(
@@ -217,8 +218,7 @@ def _used(topics: Sequence[Chosen], reviewed: _Reviewed, band: Band) -> list[Cho
         else:
             out.append(topic)
     if not out:
-        told = ", ".join(f"{n} {name[2:].replace('_', ' ')}" for name, n in counts.items() if n)
-        raise ValueError(f"no topic is left for the dataset: {told}")
+        raise ValueError(f"no topic is left for the dataset: {counted(counts)}")
     reviewed.counts.update(counts)
     reviewed.counts["n_documents_left_out_undecided"] = sum(len(reviewed.settled[t.topic].undecided) for t in out)
     return out
@@ -268,14 +268,20 @@ def _candidate_counts(pairs: Sequence[export.Pair]) -> dict[str, int]:
     }
 
 
-def _whole_counts(pairs: Sequence[export.Pair]) -> dict[str, int]:
-    """Relevant documents of which the whole collection also holds a passage that was chosen for another topic."""
+def _whole_counts(pairs: Sequence[export.Pair], collection: Collection) -> dict[str, int]:
+    """Of a corpus that is the whole collection: its size, and relevant documents of which it also holds a passage that
+    was chosen for another topic."""
     passages: dict[str, set[str]] = {}
     for pair in pairs:
         for document, passage in pair.passages.items():
             passages.setdefault(document, set()).add(passage)
     relevant = [d for p in pairs for d in (*p.settled.stay, *p.settled.leave)]
-    return {"n_candidates_relevant_with_another_topics_passage": sum(len(passages[d]) > 1 for d in relevant)}
+    # Of candidates it holds the chosen passages only.
+    n_left_out = sum(map(len, collection.of_documents(passages.keys()).values()))
+    return {
+        "n_passages_in_dataset": collection.counts["n_passages"] - n_left_out + sum(map(len, passages.values())),
+        "n_candidates_relevant_with_another_topics_passage": sum(len(passages[d]) > 1 for d in relevant),
+    }
 
 
 def _record(

@@ -7,6 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from evaluators.construction.counts import counted
 from followir_tasks.construction.exclusion import QueryField, query_of, without_topics_of_others
 from followir_tasks.construction.topics import Topic
 
@@ -127,9 +128,8 @@ def select(
         else:
             rest = [d for d in judged if d not in relevant]
             left.append(Chosen(topic.number, text, topic.narrative, relevant, rest))
-    told = ", ".join(f"{n} {name[2:].replace('_', ' ')}" for name, n in counts.items() if n)
     if not left or (number is not None and number > len(left)):
-        raise ValueError(f"{len(left)} topics can be used, {number or 'at least 1'} are wanted ({told})")
+        raise ValueError(f"{len(left)} topics can be used, {number or 'at least 1'} are wanted ({counted(counts)})")
     if number is not None:
         drawn = set(random.Random(seed).sample(sorted(c.topic for c in left), number))
         counts["n_topics_not_drawn"] = len(left) - number

@@ -22,6 +22,7 @@ _HEADLINES = re.compile(r"<(headline|title|ttl|ti|hl|head)\b[^>]*>(.*?)</\1\s*>"
 _TEXT = re.compile(r"<text\b[^>]*>(.*?)</text\s*>", re.IGNORECASE | re.DOTALL)
 _HEADER = re.compile(r"<(docno|docid|docoldno|dochdr)\b[^>]*>.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[!/]?[A-Za-z][^<>]*>|<!--.*?-->", re.DOTALL)
+_BLANK_LINES = re.compile(r"\s*\n\s*\n\s*")  # tags between paragraphs leave several
 _GZIP, _COMPRESS = b"\x1f\x8b", b"\x1f\x9d"
 
 
@@ -106,4 +107,4 @@ def _document(path: Path, line: int, content: bytes) -> Document:
 def plain(text: str, one_line: bool = False) -> str:
     """Text without tags, entities resolved."""
     found = resolved(_TAG.sub(" ", text))
-    return " ".join(found.split()) if one_line else found.strip()
+    return " ".join(found.split()) if one_line else _BLANK_LINES.sub("\n\n", found).strip()

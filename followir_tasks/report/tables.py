@@ -59,6 +59,11 @@ def report(models: Sequence[StoredScores], notes: Sequence[str], which: Which) -
     ]
     if in_paper or which == "all":
         parts += _table_2(in_paper, which)
+    else:
+        parts.append(
+            f"There is no Table 2: no model here has a result on {', '.join(TABLE_2_TASKS[:-1])} or "
+            f"{TABLE_2_TASKS[-1]}. Results on other data, such as the samples, are not comparable with the paper's."
+        )
     instructir = [m for m in models if INSTRUCTIR in m.scores]
     if instructir or which == "all":
         parts += _figure_4(instructir, which)
@@ -121,7 +126,7 @@ def _detail(models: Sequence[StoredScores]) -> str:
     rows = []
     for model in models:
         for task, scores in sorted(model.scores.items()):
-            if SCORE not in scores:
+            if task == INSTRUCTIR:
                 continue
             unranked = scores.get("n_missing_candidates")
             rows.append(

@@ -9,16 +9,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scipy.stats import binomtest
+
+from evaluators.construction.counts import counted
 from evaluators.construction.workspace import Row, Workspace, fingerprint, write_rows
 from evaluators.files import write_text
 from evaluators.plugin.dataset import TRAINING_LINES, Card, is_dataset_directory, write_dataset
 from followir_tasks.teaching.synthesis import INTENDED
 
-__all__ = ["REPORT", "TRIPLETS", "balanced", "export", "keep", "unread"]
+__all__ = ["REPORT", "TRIPLETS", "agreement", "balanced", "export", "keep", "unread"]
 
 TRIPLETS, REPORT = "triplets.jsonl", "report.json"
 # Above this share of replies that cannot be read, log and card say so.
 MOST_UNREAD = 0.05
+# Above this probability of agreeing as often by tossing a coin, the judge is not shown to judge.
+LUCK = 0.05
 RELEVANT, NOT_RELEVANT = INTENDED
 
 
@@ -54,6 +59,19 @@ def balanced(
         "n_instances": 2 * len(couples),
     }
     return couples, counts
+
+
+def agreement(counts: Mapping[str, int]) -> str:
+    """How often the judge agreed with the intended label, and whether a coin could have.
+
+    Args:
+        counts: of :func:`balanced`.
+    """
+    n, agreed = counts["n_documents_judged"], counts["n_agreed_relevant"] + counts["n_agreed_not_relevant"]
+    told = f"the judge agreed with the intended label of {agreed} of {n} documents"
+    if n and binomtest(agreed, n, 0.5, alternative="greater").pvalue > LUCK:
+        return f"{told}, which a coin might have done (p > {LUCK}): do not train on what it kept"
+    return told
 
 
 def unread(counts: Mapping[str, int]) -> str | None:
@@ -102,8 +120,9 @@ def export(
     if not couples:
         why = f" ({lacking}; --ask-again asks once more)" if lacking else ""
         raise ValueError(
-            f"no pair has a relevant and a non-relevant document that the judge agreed on{why}: {dict(counts)}"
+            f"no pair has a relevant and a non-relevant document that the judge agreed on{why}: {counted(counts)}"
         )
+    workspace.tell(agreement(counts))
     if lacking:
         workspace.tell(f"mind: {lacking}; --ask-again asks once more")
     out = workspace.directory
@@ -167,8 +186,8 @@ def _configs(couples: Sequence[tuple[Row, Row]]) -> dict[str, list[Row]]:
 
 
 def _card(counts: Mapping[str, int], record: Mapping[str, Any], license_id: str) -> Card:
-    lacking = unread(counts)
-    mind = f"\n\n**Mind:** {lacking}." if lacking else ""
+    judged, lacking = agreement(counts), unread(counts)
+    mind = f"\n\n{judged[0].upper()}{judged[1:]}." + (f"\n\n**Mind:** {lacking}." if lacking else "")
     table = "\n".join(f"| {name[2:].replace('_', ' ')} | {n} |" for name, n in counts.items())
     return Card(
         title="Training set for following instructions",

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from evaluators.construction.counts import counted
 from evaluators.files import write_text
 from evaluators.training.doubts import Size, not_above, too_few, trained_on
 from evaluators.training.running import GridRun
 from evaluators.training.selection import Scores
-from followir_tasks.teaching.config import TeachingConfig
+from followir_tasks.teaching.config import Data, TeachingConfig
 from followir_tasks.teaching.instances import Instances
 
 __all__ = ["INSTANCES", "METRIC", "SCORES", "Row", "cut_texts", "doubts", "write_instances", "write_report"]
@@ -91,7 +92,7 @@ def write_report(
     """Write report (Markdown) and table (CSV) of all scores; returns both paths.
 
     Args:
-        config: the training.
+        config: the training, as it was given.
         out: the folder.
         rows, sizes: as for :func:`doubts`.
         instances: what was trained on, by seed.
@@ -116,16 +117,22 @@ def write_report(
     plain = table.drop(columns="folder").astype(object)
     formats = ("", "g", "", "", "", "", *[".4f"] * len(SCORES))
     shown = plain.where(plain.notna(), "—").to_markdown(index=False, floatfmt=formats)
-    counts = "\n".join(
-        f"- seed {seed}: " + ", ".join(f"{n} {name[2:].replace('_', ' ')}" for name, n in found.counts.items())
-        for seed, found in instances.items()
-    )
+    counts = "\n".join(f"- seed {seed}: {counted(found.counts, zeros=True)}" for seed, found in instances.items())
+    places = ", ".join(_place(data) for data in config.train)
+    scored_on = "; ".join(f"{evaluation.name}: {_place(evaluation)}" for evaluation in config.evaluations)
     minded = "\n**Mind:**\n\n" + "".join(f"- {text}.\n" for text in doubtful) if doubtful else ""
     text = (
-        f"# {config.name}\n\n{config.base} as {config.kind}, on\n\n{counts}\n{minded}\n{shown}\n\nn: topics that "
+        f"# {config.name}\n\n{config.base} as {config.kind}, on {places}:\n\n{counts}\n{minded}\n{shown}\n\n"
+        f"Scored on {scored_on}.\n\nn: topics that "
         "p-MRR is the mean of; n trained on: how many of them have a query, or an instruction of their own, that is "
         "in the training data. Scores on a set that checkpoints are chosen on are too high by that choice, and scores "
         "on topics that were trained on say nothing about others; a held-out number comes from another set.\n"
     )
     write_text(out / REPORT, text)
     return [out / REPORT, out / TABLE]
+
+
+def _place(data: Data) -> str:
+    """What a set is called: its task or directory, and the part of it."""
+    place = data.task or str(data.data)
+    return place if data.part == "all" else f"{place} (part {data.part})"

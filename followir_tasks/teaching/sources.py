@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluators.construction.counts import counted
 from followir_tasks.construction.exclusion import QueryField, query_of, topics_of_others, without_topics_of_others
 from followir_tasks.construction.topics import read_topics
 
@@ -75,5 +76,5 @@ def choose_topics(topics: Sequence[Path], excluded: Sequence[Path], query: Query
             else:
                 out[key] = Asked(f"{path.stem}-{topic.number}", asked, topic.narrative)
     if not out:
-        raise ValueError(f"no topic is left to write documents for: {dict(counts)}")
+        raise ValueError(f"no topic is left to write documents for: {counted(counts)}")
     return Chosen(tuple(out.values()), {**counts, "n_pairs": len(out)}, named)

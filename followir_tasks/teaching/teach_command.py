@@ -62,8 +62,9 @@ def _teach(args: argparse.Namespace) -> int:
     from evaluators.construction.workspace import Pause
     from evaluators.judge.asking import PromptedAsking
     from evaluators.judge.options import language_model_of, sampling_of
+    from evaluators.plugin.checks import shown
     from followir_tasks.teaching import synthesis
-    from followir_tasks.teaching.balance import balanced, export, keep
+    from followir_tasks.teaching.balance import REPORT, balanced, export, keep
     from followir_tasks.teaching.sources import choose_topics
 
     if args.llm is None:
@@ -80,8 +81,11 @@ def _teach(args: argparse.Namespace) -> int:
     chosen = choose_topics(args.topics, args.exclude, args.query)
     workspace = workspace_of(args, writer.language_model)
     if chosen.excluded:
-        named = ", ".join(f"{topic} ({why})" for topic, why in chosen.excluded.items())
-        workspace.tell(f"topics left out, since evaluation sets have them: {len(chosen.excluded)}: {named}")
+        named = shown(f"{topic}: {why}" for topic, why in chosen.excluded.items())
+        workspace.tell(
+            f"topics left out, since evaluation sets have them: {len(chosen.excluded)} ({named}); the finished set's "
+            f"{REPORT} names all"
+        )
     try:
         documents = synthesis.write_documents(workspace, writer, chosen.pairs, args.per_label)
         if args.reranker is None:

@@ -20,7 +20,7 @@ from evaluators.plugin.mteb_internals import wrapped_model
 from evaluators.training.cards import write_card
 from evaluators.training.doubts import Size
 from evaluators.training.extra import require_extra
-from evaluators.training.grids import base_contents, choose, require_same, without_model_bars
+from evaluators.training.grids import base_contents, choose, diverged, require_same, without_model_bars
 from evaluators.training.running import HISTORY, RUNS, GridRun, grid, require_precision, run_resumably
 from evaluators.training.selection import Epoch, History, Scores, Selection
 from followir_tasks.construction.exclusion import plain
@@ -62,7 +62,7 @@ def train(config: TeachingConfig, out: Path, callbacks: Sequence[TrainerCallback
     teaching = teaching_of(config)
     with only_run(out), without_model_bars():
         require_same(out, _fixed(config), base_contents({"base": config.base}))
-        config = with_parts(config, out / PARTS)
+        given, config = config, with_parts(config, out / PARTS)
         tasks = {evaluation.name: task_of(evaluation) for evaluation in config.evaluations}
         set_seed(config.seeds[0])  # of a new head
         base = teaching.scored(teaching.start())
@@ -74,14 +74,15 @@ def train(config: TeachingConfig, out: Path, callbacks: Sequence[TrainerCallback
         rows = [Row("— (base)", None, None, score(base, tasks, config))]
         for run in grid(config):
             _run(config, teaching, run, instances[run.seed], tasks, out / RUNS / run.label, callbacks)
+        found = diverged(config, out, METRIC)
         for selection in _selecting(config):
             for chosen in choose(config, selection, out, METRIC):
                 model = resolve_model(str(chosen.folder)).load_model()
                 label = f"best on {selection}, epoch {chosen.epoch}"
                 rows.append(Row(label, chosen.run, chosen.folder, score(model, tasks, config)))
-        found = doubts(rows, sizes)
+        found += doubts(rows, sizes)
         _warn(found)
-        return write_report(config, out, rows, sizes, instances, [*cut, *found])
+        return write_report(given, out, rows, sizes, instances, [*cut, *found])
 
 
 def _warn(sentences: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
+from evaluators.construction.counts import counted
 from evaluators.files import only_run
 from evaluators.judge import PromptedAsking
 from tcr_tasks.builder import report as told
@@ -110,8 +111,7 @@ def _build(
     notes += doubtful_rewrites(decisions.rewritten, {p.id: p.query for p in assembled.planned})
     reviewed = _counts(decisions, plain, texts)
     if options.review is not None:
-        counted = ", ".join(f"{n} {name[2:].replace('_', ' ')}" for name, n in reviewed.items())
-        tell(f"{options.review}: {counted}")
+        tell(f"{options.review}: {counted(reviewed, zeros=True)}")
         for note in notes:
             tell(note)
     texts, dropped = _decided(texts, plain, decisions)

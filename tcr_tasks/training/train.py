@@ -9,7 +9,7 @@ from pathlib import Path
 from evaluators.files import only_run
 from evaluators.training.doubts import Size, not_above, too_few, trained_on
 from evaluators.training.extra import require_extra
-from evaluators.training.grids import Chosen, choose, without_model_bars
+from evaluators.training.grids import Chosen, choose, diverged, without_model_bars
 from evaluators.training.running import RUNS, grid, require_precision
 from tcr_tasks.training.collection import Collection, directory_of, read_collection
 from tcr_tasks.training.config import TrainingConfig
@@ -55,7 +55,7 @@ def train(config: TrainingConfig, out: Path, *, only_score: bool = False) -> lis
         chosen = [c for data in sets if data.select for c in choose(config, data.name, out, METRIC)]
         rows = _rows(config, training, chosen, sets, out)
         sizes = _sizes(config, collections, sets)
-        doubts = _doubts(rows, sizes, training.baseline_name)
+        doubts = diverged(config, out, METRIC) + _doubts(rows, sizes, training.baseline_name)
         for text in doubts:
             logger.warning("%s", text)
         return write_matrix(out, rows, sets, sizes, config, notes, doubts)

@@ -128,6 +128,27 @@ def test_bm25_on_every_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert {path: path.stat().st_mtime_ns for path in results.values()} == before
     assert [row["form"] for row in read_csv(out)] == ["none", "short"]
     assert read_csv(out)[1] == rows["short"]
+    assert f"{data} as FollowIRSample, data " in text and rows["none"]["data"] == str(data)
+
+
+def test_a_model_that_fails_leaves_the_others_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, out = write_set(tmp_path / "set"), tmp_path / "out"
+    arguments = ["followir", "ablate", BM25, "--data", str(data), "--out", str(out), "--forms", "none", "full"]
+    assert main([*arguments[:2], "no/such", *arguments[2:]]) == 1
+    assert "the model 'no/such' cannot be used" in capsys.readouterr().err and not out.exists()
+    evaluate = running.evaluate
+
+    def failing(model: Any, task: Any, **kwargs: Any) -> Any:
+        if task.instruction_form == "full":
+            raise ValueError("too long")
+        return evaluate(model, task, **kwargs)
+
+    monkeypatch.setattr(running, "evaluate", failing)
+    assert main(arguments) == 1
+    assert f"**Not run to its end:** {BM25}, form 'full': too long" in (out / "ablation.md").read_text()
+    assert [row["form"] for row in read_csv(out)] == ["none"]
 
 
 def test_a_dataset_without_forms_says_what_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,9 @@ from evaluators.construction.workspace import Workspace
 from evaluators.judge import EndpointError
 from evaluators.plugin.checks import DatasetError
 from evaluators.plugin.dataset import Card, fingerprint, write_dataset
+from followir_tasks.construction.collection import write_collection
 from followir_tasks.construction.command import WAITING
+from followir_tasks.construction.documents import find_documents
 from followir_tasks.construction.export import Pair
 from followir_tasks.construction.pipeline import _whole_counts
 from followir_tasks.construction.settling import settle
@@ -117,11 +119,12 @@ def test_the_whole_collection_as_corpus(server: LanguageModelServer, material: M
     ids = [row["_id"] for row in built(out, "corpus")]
     assert len(ids) == len(set(ids)) == 39 and listed < set(ids)
     assert "The corpus is the whole collection, in passages." in (out / "README.md").read_text()
-    assert report_of(out)["counts"]["n_candidates_relevant_with_another_topics_passage"] == 0
+    counts = report_of(out)["counts"]
+    assert counts["n_candidates_relevant_with_another_topics_passage"] == 0 and counts["n_passages_in_dataset"] == 39
     assert cli.main(["check", str(out)]) == 0
 
 
-def test_relevant_documents_with_a_passage_that_another_topic_chose_are_counted() -> None:
+def test_relevant_documents_with_a_passage_that_another_topic_chose_are_counted(tmp_path: Path) -> None:
     """By hand: of d and e the topics chose different passages; d is relevant for one of them, e for both."""
 
     def pair(topic: str, relevant: list[str], **passages: str) -> Pair:
@@ -140,7 +143,15 @@ def test_relevant_documents_with_a_passage_that_another_topic_chose_are_counted(
         pair("1", ["d", "e"], d="d::1", e="e::1", f="f::1"),
         pair("2", ["e", "f"], d="d::2", e="e::2", f="f::1"),
     ]
-    assert _whole_counts(pairs) == {"n_candidates_relevant_with_another_topics_passage": 3}
+    words = {"d": 900, "e": 500, "f": 9, "g": 700}
+    lines = [json.dumps({"_id": key, "title": "", "text": "word " * n}) for key, n in words.items()]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    made = write_collection(find_documents(str(tmp_path / "docs.jsonl")), tmp_path / "c.arrow")
+    # Of 4, 2, 1 and 3 passages the corpus has two of d and of e, that of f, and all of g.
+    assert _whole_counts(pairs, made) == {
+        "n_passages_in_dataset": 8,
+        "n_candidates_relevant_with_another_topics_passage": 3,
+    }
 
 
 def test_topics_of_other_sets_are_left_out_and_named(
@@ -294,8 +305,8 @@ def test_without_a_language_model_everything_is_a_persons(material: Material, tm
     with pytest.raises(DatasetError, match="row 4, column changed_instruction: it is the original instruction"):
         build(material, out, None)
     fill(work / TOPICS, lambda r: {"decision": "edit", "changed_instruction": f"{r['instruction']} Only red ones."}
-         if r["topic"] == "401" else {"decision": "drop", "changed_instruction": ""})  # fmt: skip
-    assert build(material, out, None) == WAITING
+         if r["topic"] == "401" else {"decision": "drop"})  # fmt: skip
+    assert build(material, out, None) == WAITING  # what was written on a dropped topic may stay
     fill(work / DOCUMENTS, lambda r: {"decision": "accept"})
     with pytest.raises(DatasetError, match="there is no verdict to accept; write relevant or not_relevant"):
         build(material, out, None)
@@ -303,6 +314,18 @@ def test_without_a_language_model_everything_is_a_persons(material: Material, tm
     assert build(material, out, None) == 0
     assert {d for d, g in grades(out, "401-changed").items() if g} == red("401")
     assert report_of(out)["record"]["model"] is None
+
+
+def test_a_draft_without_verdicts_is_not_at_fault(
+    server: LanguageModelServer, model: TruthfulModel, material: Material, tmp_path: Path
+) -> None:
+    """Another draft would only cost more."""
+    model.change = lambda kind, text, reply: "OK" if kind == "verdict" else reply
+    assert build(material, tmp_path / "out", server.url) == WAITING
+    assert model.asked.count("constraint") == 3
+    assert {r["draft_share"] for r in read_csv(tmp_path / "out" / "work" / TOPICS)} == {
+        "no verdict on any of the 8 documents"
+    }
 
 
 def test_hostile_replies_decide_nothing(

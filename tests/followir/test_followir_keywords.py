@@ -11,6 +11,7 @@ import mteb
 import pytest
 import yaml
 from mteb.abstasks import AbsTask
+from sentence_transformers import SentenceTransformer
 
 from evaluators.cli import main
 from evaluators.metrics.standard import trec_measure
@@ -105,6 +106,32 @@ def test_keywords_stand_before_the_query_and_the_difference_is_paired(tmp_path: 
     assert again == [run] and [path.stat().st_mtime_ns for path in results] == before
     files[1].unlink()
     assert list(run_keywords(BM25, family, [scifact(tmp_path / "set")], tmp_path / "out", 8)) == [run]
+
+
+@pytest.mark.parametrize(
+    ("own", "kept"),
+    [("Represent this sentence for searching relevant passages: ", ""), ("query: ", "query: "), (None, "")],
+)
+def test_keywords_take_the_place_of_a_models_own_instruction(
+    own: str | None, kept: str, tmp_path: Path, tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the tokenizer gets the queries of BGE, of E5, and of a model without prompts."""
+    model = SentenceTransformer(str(tiny_models["SentenceTransformer"]), device="cpu")
+    if own is not None:
+        model.prompts["query"] = own
+    model.save_pretrained(str(tmp_path / "model"))
+    read: list[str] = []
+    tokenize = SentenceTransformer.preprocess
+
+    def noting(self: Any, inputs: Any, prompt: str | None = None, **kwargs: Any) -> Any:
+        read.extend((prompt or "") + text for text in inputs if text in QUERIES.values())
+        return tokenize(self, inputs, prompt=prompt, **kwargs)
+
+    monkeypatch.setattr(SentenceTransformer, "preprocess", noting)
+    make = scifact(write_repository(tmp_path / "set", QUERIES))
+    list(run_keywords(str(tmp_path / "model"), keyword_families()["bge-base"], [make], tmp_path / "out", 8))
+    fronts = (own or "", f"{kept}relevant passages: ")
+    assert sorted(read) == sorted(front + text for front in fronts for text in QUERIES.values())
 
 
 def test_a_task_without_keywords(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -153,6 +153,15 @@ def test_all_and_no_published_rows_and_a_file(results: Path, tmp_path: Path) -> 
     assert "published: FollowIR-7B" not in out.read_text(encoding="utf-8")
 
 
+def test_without_the_papers_sets_there_is_no_table_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_result(tmp_path, "FollowIRSample", {SCORE: 0.25, P_MRR: 0.05}, "a/b")
+    write_result(tmp_path, "FollowIRSample", {P_MRR: 0.05}, "a/c")
+    assert main(["followir", "report", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "There is no Table 2: no model here has a result on FollowIRRobust04" in text
+    assert [row[3] for row in rows_of(text, "## How sure")] == ["score", "25.0", "-"]
+
+
 def test_nothing_to_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_result(tmp_path, "IFIRSample", {"ndcg_at_20": 0.5}, "a/b")
     assert main(["followir", "report", str(tmp_path)]) == 1

@@ -16,6 +16,7 @@ from language_model_server import LanguageModelServer
 from evaluators.cli import main
 from evaluators.judge import Reply
 from evaluators.judge.reply import UnreadableReplyError
+from followir_tasks.teaching.balance import agreement
 from followir_tasks.teaching.instances import read_instances
 from followir_tasks.teaching.sources import choose_topics
 from followir_tasks.teaching.synthesis import FORMS, _read_document
@@ -82,6 +83,7 @@ def test_a_set_is_made_filtered_and_balanced(
     assert main(arguments) == 0
     mind = "2 of 20 documents and 2 of 18 verdicts could not be read"
     assert mind in capsys.readouterr().out and f"**Mind:** {mind}" in (out / "README.md").read_text()
+    assert "The judge agreed with the intended label of 14 of 16 documents." in (out / "README.md").read_text()
     counts = json.loads((out / "report.json").read_text())["counts"]
     # 5 topics with 2 documents of either label. Films: 2 unreadable. Bees: of 4 the judge agrees with the first of
     # either label. Bridges: no verdict on the first of either label. So 18 documents, 16 verdicts, 14 agreements.
@@ -228,3 +230,10 @@ def test_robust04_without_the_topics_of_core17() -> None:
     assert chosen.counts["n_topics_excluded_by_number_with_another_wording"] == 0
     # Topic 412 shares its title with 341, which is in Core17, and nothing else.
     assert len(chosen.pairs) == 200 and "topics.robust04-412" in {pair.id for pair in chosen.pairs}
+
+
+@pytest.mark.parametrize(("agreed", "of", "by_luck"), [(5, 5, False), (4, 5, True), (30, 60, True), (39, 60, False)])
+def test_a_judge_that_may_have_tossed_a_coin_is_told(agreed: int, of: int, by_luck: bool) -> None:
+    """P of at least so many heads: 1/32, 6/32, above a half, and .0137."""
+    told = agreement({"n_documents_judged": of, "n_agreed_relevant": agreed - 2, "n_agreed_not_relevant": 2})
+    assert f"{agreed} of {of} documents" in told and ("coin" in told) == by_luck

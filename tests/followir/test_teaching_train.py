@@ -145,6 +145,8 @@ def test_a_configuration_says_what_is_wrong_with_it(tmp_path: Path) -> None:
         (("base", "bass"), "unknown key 'bass'; did you mean 'base'"),
         (("select = true", "select = true\n[lora]\nr = 4"), r"\[lora\] and \[answering\] concern the kind 'causal'"),
         (("[1e-4]", "[1e-4, 0.0001]"), "a value occurs twice"),
+        (("[1e-4]", "[inf]"), r"learning_rates.0: Input should be a finite number"),
+        (("[1e-4]", "[1e-4]\nseeds = [-1]"), r"seeds.0: Input should be greater than or equal to 0, got -1"),
         (('"encoder"', '"encoder"\nmax_length = 7'), "max_length: Input should be greater than or equal to 8, got 7"),
     ):
         path.write_text(text.replace(*change))
@@ -251,6 +253,7 @@ def test_the_report_says_what_is_doubtful(data: Path, tmp_path: Path) -> None:
     config = settings(data, data, kind="encoder")
     write_report(config, tmp_path, rows, sizes, {42: found}, told)
     report = (tmp_path / "report.md").read_text()
+    assert f"as encoder, on {data / 'short'}:\n" in report and f"Scored on own: {data / 'short'}.\n" in report
     assert "- The model best on b" in report and "| 42 " in report and "42.0" not in report and "1 cut to fit" in report
     assert (tmp_path / "scores.csv").read_text().splitlines()[3] == "best on a,0.0001,42,x,a,30,2,0.2,0.2,0.2"
 
@@ -399,6 +402,17 @@ def test_a_killed_run_ends_in_the_weights_of_one_that_was_not(
     assert whole.weights and resumed.weights.keys() == whole.weights.keys()
     for name, tensor in whole.weights.items():
         assert torch.equal(resumed.weights[name], tensor), name
+
+
+def test_a_training_that_diverges_says_so(data: Path, tiny_models: dict[str, Path], tmp_path: Path) -> None:
+    config = settings(data, tiny_models["SentenceTransformer"], kind="encoder", learning_rates=[1e38], epochs=1)
+    told = r"The run with learning rate 1e\+38, seed 42 diverged: after epoch 1 its weights are no longer finite"
+    with pytest.raises(ValueError, match=told):
+        train(config, tmp_path / "out")
+    # It does not stand in the way of others.
+    train(config.model_copy(update={"learning_rates": (1e38, 1e-3)}), tmp_path / "out")
+    assert re.search(told, (tmp_path / "out" / "report.md").read_text())
+    assert pd.read_csv(tmp_path / "out" / "scores.csv")["learning rate"].tolist()[1:] == [1e-3]
 
 
 class KilledAtASave(TrainerCallback):

@@ -209,7 +209,7 @@ def test_notes_on_data_are_passed_on(tmp_path: Path) -> None:
     write_result(tmp_path, "IFIRFiQAInstFol", remark, "test/b", data="r2")
     assert load_results(tmp_path).notes == (
         "IFIRFiQAInstFol: 1 instructed queries, the published set has 1718",
-        "IFIRFiQAInstFol: results come from different data revisions, r1, r2",
+        "IFIRFiQAInstFol: results come from different data revisions: r1 (test/a); r2 (test/b)",
     )
 
 
