@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,11 +83,12 @@ def saved_below(folder: Path) -> list[Saved]:
     return [Saved(path, path.name.removesuffix(PREDICTIONS)) for path in found]
 
 
-def saved_for(result: Result, bases: Iterable[Path]) -> Saved | None:
-    """The predictions behind a result: in the model's own folder below a base, or in the base itself.
+def saved_for(result: Result, bases: Iterable[Path]) -> Iterator[Saved]:
+    """What may be the predictions behind a result: in the model's own folder below a base, or in the base itself.
 
-    A file in a base is taken only if it says that the model made it; one in the model's own folder is for the caller to
-    check by :func:`made_by`, since reading it takes long.
+    Several bases may hold predictions of the model for the task, on different data. A file in a base is given only if
+    it says that the model made it; one in the model's own folder is for the caller to check by :func:`made_by`, since
+    reading it takes long.
 
     Raises:
         ValueError: naming the file, if one in a base is no prediction file.
@@ -98,8 +99,7 @@ def saved_for(result: Result, bases: Iterable[Path]) -> Saved | None:
         for place in (*own, base):
             saved = Saved(place / f"{task}{PREDICTIONS}", task)
             if _is_file(saved.path) and (place != base or made_by(result, saved.content()["mteb_model_meta"])):
-                return saved
-    return None
+                yield saved
 
 
 def made_by(result: Result, made: Mapping[str, Any]) -> bool:

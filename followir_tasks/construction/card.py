@@ -21,7 +21,7 @@ def card(report: Mapping[str, Any], band: Band, license_id: str) -> Card:
     waiting = {k: n for k, n in counts.items() if k.startswith("n_unreviewed_") and n}
     told = ", ".join(f"{n} {k.removeprefix('n_unreviewed_').replace('_', ' ')}" for k, n in waiting.items())
     reviewed = f"People's decisions are missing: {told}." if told else "People decided on every topic and document."
-    drafted = f"drafts by {record['model']}, then people's review" if record["model"] else "people"
+    drafted = f"drafts by {record['model']}" if record["model"] else "people"
     tables = statistics.markdown(report, band).partition("\n\n")[2]
     return Card(
         title="FollowIR-style dataset",

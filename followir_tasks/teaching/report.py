@@ -123,7 +123,8 @@ def write_report(
     minded = "\n**Mind:**\n\n" + "".join(f"- {text}.\n" for text in doubtful) if doubtful else ""
     text = (
         f"# {config.name}\n\n{config.base} as {config.kind}, on {places}:\n\n{counts}\n{minded}\n{shown}\n\n"
-        f"Scored on {scored_on}.\n\nn: topics that "
+        f"Scored on {scored_on}. All models here, the base too, read {config.max_length} tokens at most; `mteb-beyond "
+        "run` gives the base other scores where it reads more.\n\nn: topics that "
         "p-MRR is the mean of; n trained on: how many of them have a query, or an instruction of their own, that is "
         "in the training data. Scores on a set that checkpoints are chosen on are too high by that choice, and scores "
         "on topics that were trained on say nothing about others; a held-out number comes from another set.\n"

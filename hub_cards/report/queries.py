@@ -86,23 +86,36 @@ def _saved(
     missing: list[str] = []
     for model, entry in entries.items():
         assert entry.result is not None  # a place with single queries is no average
+        unfit: list[str] = []
         try:
-            saved = saved_for(entry.result, folders)
-            made_with = {} if saved is None else saved.provenance()
+            for saved in saved_for(entry.result, folders):
+                why = _unfit(saved, place, entry)
+                if why is None:
+                    found[model] = saved
+                    break
+                unfit.append(why)
         except ValueError as error:
-            notes.append(_left_out(place, model, error))
+            unfit.append(str(error))
+        if model in found:
             continue
-        if saved is None:
+        notes += [_left_out(place, model, why) for why in unfit]
+        if not unfit:
             unknown = entry.result.meta is None
             missing.append(f"{model} (its folder is not known without {META_FILE})" if unknown else model)
-        elif not made_with:
-            told = "no table of scores per query beside it tells on which data it was made"
-            notes.append(f"{saved.path} is left out: {told}")
-        elif made_with.get("revision") != place.revision or made_with.get("options") != entry.record.get("options"):
-            notes.append(f"{saved.path} is left out: it was made on other data or with other options than the result")
-        else:
-            found[model] = saved
     return found, f"no predictions of: {', '.join(missing)}" if missing else ""
+
+
+def _unfit(saved: Saved, place: Place, entry: Entry) -> str | None:
+    """Why predictions do not belong to a result; ``None`` if they do."""
+    try:
+        made_with = saved.provenance()
+    except ValueError as error:
+        return str(error)
+    if not made_with:
+        return f"{saved.path}: no table of scores per query beside it tells on which data it was made"
+    if made_with.get("revision") != place.revision or made_with.get("options") != entry.record.get("options"):
+        return f"{saved.path}: it was made on other data or with other options than this result"
+    return None
 
 
 def _sheet(
@@ -140,7 +153,7 @@ def _sheet(
     return _within(budget, place, collected, texts, chosen, runs_of, keys, n_queries) if n_queries else None
 
 
-def _left_out(place: Place, model: str, error: Exception) -> str:
+def _left_out(place: Place, model: str, error: Exception | str) -> str:
     return f"{place.task}: predictions of {model} are left out: {error}"
 
 

@@ -253,7 +253,7 @@ def test_the_report_says_what_is_doubtful(data: Path, tmp_path: Path) -> None:
     config = settings(data, data, kind="encoder")
     write_report(config, tmp_path, rows, sizes, {42: found}, told)
     report = (tmp_path / "report.md").read_text()
-    assert f"as encoder, on {data / 'short'}:\n" in report and f"Scored on own: {data / 'short'}.\n" in report
+    assert f"as encoder, on {data / 'short'}:\n" in report and f"Scored on own: {data / 'short'}. All" in report
     assert "- The model best on b" in report and "| 42 " in report and "42.0" not in report and "1 cut to fit" in report
     assert (tmp_path / "scores.csv").read_text().splitlines()[3] == "best on a,0.0001,42,x,a,30,2,0.2,0.2,0.2"
 

@@ -98,7 +98,7 @@ def test_what_is_left_out_is_counted(made: Collected, made_results: Path, monkey
         assert f"{sheet.n_queries - sheet.n_shown} are left out" in sheet.content["about"]
 
 
-def test_predictions_of_another_run_are_left_out_and_named(results: Path) -> None:
+def test_predictions_of_another_run_are_left_out_and_named(results: Path, made_results: Path) -> None:
     spoilt = next(p for p in (results / "predictions").rglob("IFIRSample_per_query.parquet"))
     other = next(p for p in (results / "predictions").rglob("TCRSample_per_query.parquet") if "instr" not in str(p))
     shutil.copy(other, spoilt)
@@ -108,6 +108,9 @@ def test_predictions_of_another_run_are_left_out_and_named(results: Path) -> Non
     assert len(notes) == 2
     assert "IFIRSample" in notes[0] and "other data" in notes[0]
     assert "FollowIRSample" in notes[1] and "no table" in notes[1]
+    # Another folder that holds the right ones does as well.
+    found, notes = sheets(collect([results]), [results / "predictions", made_results / "predictions"], [], 5)
+    assert len(found) == 3 and notes == []
 
 
 def edit_predictions(results: Path, task: str, edit: Callable[[dict[str, Any]], Any]) -> Path:
