@@ -34,7 +34,9 @@ def add_model_card_commands(action: Any) -> None:
     """Add ``mteb-beyond model-card``."""
     command = action.add_parser("model-card", help="put an evaluated model's scores on its card (model-index, YAML)")
     command.add_argument("--results", required=True, metavar="DIR", help="the --output-folder of `mteb-beyond run`")
-    command.add_argument("--model", required=True, metavar="NAME", help="the model as the results name it")
+    command.add_argument(
+        "--model", required=True, metavar="NAME", help="the model as the results name it, or its directory"
+    )
     command.add_argument("--revision", metavar="REVISION", help="its revision, where the results have several")
     command.add_argument(
         "--variant",
@@ -127,21 +129,24 @@ def eval_results_files(results: Sequence[Result]) -> tuple[dict[str, str], list[
 
 
 def _model_card(args: argparse.Namespace) -> int:
+    from evaluators.plugin.models import local_name
     from hub_cards.model_card_merge import merged
     from hub_cards.model_card_scores import eval_results
     from hub_cards.results import read_results
 
-    chosen = choose(read_results(Path(args.results)), args.model, args.revision, args.variant, args.tasks)
+    place = Path(args.model).expanduser()
+    model = local_name(place.resolve()) if place.is_dir() else args.model
+    chosen = choose(read_results(Path(args.results)), model, args.revision, args.variant, args.tasks)
     entries = eval_results(chosen.results)
     files, notes = eval_results_files(chosen.results)
     if chosen.left_out:
         notes.append(f"other runs of the model, left out (--variant): {'; '.join(chosen.left_out)}")
     if args.into is None:
-        print(merged("", args.model, entries).rstrip())
+        print(merged("", model, entries).rstrip())
         for name, content in files.items():
             print(f"\n# {EVAL_RESULTS}/{name} (values times 100)\n{content.rstrip()}")
     else:
-        notes += _write_into(Path(args.into).expanduser(), args.model, entries, files)
+        notes += _write_into(Path(args.into).expanduser(), model, entries, files)
     for note in notes:
         print(note, file=sys.stderr)
     return 0

@@ -49,6 +49,16 @@ def test_values_intervals_and_scales_are_those_of_the_result_files(made_results:
     assert {"level_3_ndcg_at_20", "level_1_instfol_at_20"} <= entries_of(card, "IFIRSample (default)").keys()
 
 
+def test_a_model_goes_by_its_directory_too(
+    made_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "README.md").write_text(f"---\nmodel_name: {MINILM}\n---\n")
+    assert model_card(made_results) == 0
+    by_name = capsys.readouterr().out
+    assert main(["model-card", "--results", str(made_results), "--model", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == by_name
+
+
 @pytest.mark.parametrize("task", ["FollowIRSample", "IFIRSample"])
 def test_every_interval_of_a_result_stands_in_both_forms(results: Path, card: Path, task: str) -> None:
     before = scores_of(results, task)
