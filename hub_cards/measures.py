@@ -100,7 +100,7 @@ _DOUBTS = (
         "share of documents longer than the model's length limit; '-' where its tokenizer or limit is not known",
     ),
     _doubt("truncated_tokens_share", "tokens cut", "share of the documents' tokens beyond the model's length limit"),
-    _doubt("truncated_queries_share", "queries cut", "share of queries longer than the length limit"),
+    _doubt("truncated_queries_share", "queries cut", "share of queries that the model does not read whole"),
 )
 
 # ---- IFIR --------------------------------------------------------------------------------------------------------

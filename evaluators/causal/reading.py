@@ -97,10 +97,14 @@ class Reading:
             fits, kept = longer
         return Tokens(kept, True)
 
+    def sizes(self, rows: Sequence[tuple[str, str, str]]) -> list[int]:
+        """The tokens of each (query, instruction, document) with the prompt, nothing cut."""
+        harmless = ((self._harmless(q), self._harmless(i), self._harmless(d)) for q, i, d in rows)
+        return [len(ids) for ids in self._ids(*harmless)]
+
     def n_cut(self, rows: Sequence[tuple[str, str, str]]) -> int:
         """How many (query, instruction, document) have a document that does not fit as a whole."""
-        whole = self._ids(*((self._harmless(q), self._harmless(i), self._harmless(d)) for q, i, d in rows))
-        return sum(len(ids) > self.max_length for ids in whole)
+        return sum(size > self.max_length for size in self.sizes(rows))
 
     def require_room(self, asked: Iterable[tuple[str, str]]) -> None:
         """Check that each (query, instruction) leaves room for a document, before anything is computed for one.

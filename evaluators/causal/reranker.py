@@ -67,6 +67,21 @@ class CausalReranker:
             ids = [tokens.ids for tokens in read]
             return probabilities(self.model, self.reading, ids, batch_size or self.batch_size, bar.update)
 
+    def truncation(self, rows: list[tuple[str, str, str]]) -> dict[str, float]:
+        """How much of (query, instruction, document) is not read, as :func:`evaluators.plugin.doubt.length_figures`.
+
+        Only documents are cut, to the longest beginning that fits: to the limit, or a few tokens less where the next
+        word is longer.
+        """
+        whole = np.array(self.reading.sizes(rows))
+        of_documents = whole - np.array(self.reading.sizes([(query, told, "") for query, told, _ in rows]))
+        beyond = np.maximum(whole - self.reading.max_length, 0)
+        return {
+            "truncated_documents_share": float((beyond > 0).mean()),
+            "truncated_tokens_share": float(beyond.sum() / max(of_documents.sum(), 1)),
+            "truncated_queries_share": 0.0,
+        }
+
 
 def _asked(batch: dict[str, Any]) -> list[tuple[str, str]]:
     """Query and instruction apart, as far as mteb keeps them so."""

@@ -37,27 +37,78 @@ def missing_candidates(run: Run, top_ranked: Mapping[str, Sequence[str]]) -> dic
     return {q: n for q, n in lacking.items() if n}
 
 
-def length_figures(model: Any, corpus: Dataset, queries: Dataset) -> dict[str, float]:
+def length_figures(model: Any, corpus: Dataset, queries: Dataset, run: Run | None = None) -> dict[str, float]:
     """How much of the data the model does not read, or nothing if its tokenizer and limit are not known.
 
-    ``truncated_documents_share`` and ``truncated_queries_share``: share of texts longer than the limit;
-    ``truncated_tokens_share``: share of the documents' tokens beyond it. All 0..1, measured on at most
-    ``SAMPLED_TEXTS`` evenly spaced texts. For a model that reads query and document together the limit of a
-    document is what a query of mean length leaves.
+    ``truncated_documents_share`` and ``truncated_queries_share``: share of texts that are not read whole;
+    ``truncated_tokens_share``: share of the documents' tokens that are not read. All 0..1, measured on at most
+    ``SAMPLED_TEXTS`` evenly spaced texts.
+
+    For a model that reads query and document together they are shares of such pairs, cut as its tokenizer cuts them:
+    also the query, and with it an instruction, may lose its end.
+
+    Args:
+        model: as mteb runs it. A reranker that cuts in its own way says so in a method ``truncation`` (of (query,
+            instruction, document)).
+        corpus, queries: what it reads.
+        run: what it ranked: query -> {document: score}; without it each document is paired with a query in turn.
     """
+    if len(corpus) == 0 or len(queries) == 0:
+        return {}
+    if is_cross_encoder(model):
+        return _pair_figures(model, corpus, queries, run)
     reader = _reader(model)
-    if reader is None or len(corpus) == 0 or len(queries) == 0:
+    if reader is None:
         return {}
     documents = token_counts(reader.tokenizer, document_texts(_evenly(corpus)))
     asked = token_counts(reader.tokenizer, query_texts(_evenly(queries)))
     limit = reader.document_limit
-    if is_cross_encoder(model):
-        limit = max(limit - round(float(asked.mean())), 0)
     return {
         "truncated_documents_share": float((documents > limit).mean()),
         "truncated_tokens_share": float(np.maximum(documents - limit, 0).sum() / max(documents.sum(), 1)),
         "truncated_queries_share": float((asked > reader.query_limit).mean()),
     }
+
+
+def _pair_figures(model: Any, corpus: Dataset, queries: Dataset, run: Run | None) -> dict[str, float]:
+    cut_by_itself, reader = getattr(model, "truncation", None), _reader(model)
+    if cut_by_itself is None and reader is None:
+        return {}
+    asked, documents = _pairs(corpus, queries, run)
+    if not len(asked):
+        return {}
+    texts = document_texts(documents)
+    if cut_by_itself is not None:
+        instructions = asked["instruction"] if "instruction" in asked.column_names else [None] * len(asked)
+        rows = [(q, i or "", d) for q, i, d in zip(asked["text"], instructions, texts, strict=True)]
+        return dict(cut_by_itself(rows))
+    assert reader is not None
+    pairs = (query_texts(asked), texts)
+    whole = [token_counts(reader.tokenizer, listed, special=False) for listed in pairs]
+    encoded = reader.tokenizer(
+        *pairs, truncation="longest_first", max_length=reader.document_limit, padding=False, verbose=False
+    )
+    if not encoded.is_fast:
+        return {}
+    of = [np.array(encoded.sequence_ids(row), dtype=float) for row in range(len(texts))]
+    kept = [np.array([int((ids == which).sum()) for ids in of]) for which in (0, 1)]
+    return {
+        "truncated_documents_share": float((kept[1] < whole[1]).mean()),
+        "truncated_tokens_share": float((whole[1] - kept[1]).sum() / max(whole[1].sum(), 1)),
+        "truncated_queries_share": float((kept[0] < whole[0]).mean()),
+    }
+
+
+def _pairs(corpus: Dataset, queries: Dataset, run: Run | None) -> tuple[Dataset, Dataset]:
+    """Queries and documents of at most :data:`SAMPLED_TEXTS` pairs, evenly spaced."""
+    if run is None:
+        documents = _evenly(corpus)
+        return queries.select([place % len(queries) for place in range(len(documents))]), documents
+    found = [(query, document) for query, scores in run.items() for document in scores]
+    if len(found) > SAMPLED_TEXTS:
+        found = [found[place] for place in _even_places(len(found))]
+    query_at, document_at = ({key: place for place, key in enumerate(table["id"])} for table in (queries, corpus))
+    return queries.select([query_at[q] for q, _ in found]), corpus.select([document_at[d] for _, d in found])
 
 
 def own_figures(model: Any) -> dict[str, float]:
@@ -85,13 +136,17 @@ def _reader(model: Any) -> _Reader | None:
 def _evenly(table: Dataset) -> Dataset:
     if len(table) <= SAMPLED_TEXTS:
         return table
-    return table.select(np.linspace(0, len(table) - 1, SAMPLED_TEXTS).astype(int).tolist())
+    return table.select(_even_places(len(table)))
+
+
+def _even_places(n: int) -> list[int]:
+    return [int(place) for place in np.linspace(0, n - 1, SAMPLED_TEXTS)]
 
 
 def token_counts(
-    tokenizer: Any, texts: list[str], seconds: list[str] | None = None
+    tokenizer: Any, texts: list[str], seconds: list[str] | None = None, special: bool = True
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The number of tokens of each text, or of each pair of texts, special ones included; nothing is cut."""
+    """The number of tokens of each text, or of each pair of texts, with special ones or without; nothing is cut."""
     pairs = [texts] if seconds is None else [texts, seconds]
-    encoded = tokenizer(*pairs, add_special_tokens=True, truncation=False, padding=False, verbose=False)
+    encoded = tokenizer(*pairs, add_special_tokens=special, truncation=False, padding=False, verbose=False)
     return np.array([len(ids) for ids in encoded["input_ids"]], dtype=np.int64)

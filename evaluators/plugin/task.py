@@ -338,7 +338,7 @@ class BeyondTask(AbsTaskRetrieval):
             figures["n_missing_candidates"] = sum(doubt.missing_candidates(results, parts["top_ranked"]).values())
         if self._model is not None:
             queries = self.prepare_queries(self._model, parts["queries"])
-            figures |= doubt.length_figures(self._model, parts["corpus"], queries)
+            figures |= doubt.length_figures(self._model, parts["corpus"], queries, results)
             figures |= doubt.own_figures(self._model)
         if self._prediction_folder is not None:
             subset = None if hf_subset == "default" else hf_subset

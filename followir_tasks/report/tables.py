@@ -123,6 +123,7 @@ def _figure_4(models: Sequence[StoredScores], which: Which) -> list[str]:
 def _detail(models: Sequence[StoredScores]) -> str:
     """A line for each result of a FollowIR task: scores with intervals, chance, and counts."""
     heads = ["model", "task", "topics", "score", "95 % interval", "by chance", "p-MRR", "95 % interval", "unranked"]
+    heads.append("queries cut, %")  # whose instructions a model does not read to their end
     rows = []
     for model in models:
         for task, scores in sorted(model.scores.items()):
@@ -140,6 +141,7 @@ def _detail(models: Sequence[StoredScores]) -> str:
                     printed(value(model, task, P_MRR), P_MRR),
                     _interval(model, task, P_MRR),
                     "-" if unranked is None else str(unranked),
+                    printed(value(model, task, "truncated_queries_share"), SCORE),
                 ]
             )
     return markdown_table(heads, rows, ("model", "task")) if rows else ""

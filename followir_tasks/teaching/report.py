@@ -71,8 +71,8 @@ def cut_texts(instances: Mapping[int, Instances]) -> str | None:
         return None
     return (
         f"{instances[worst].counts['n_cut_to_fit']} of {len(instances[worst].rows)} training instances (seed {worst}) "
-        "are longer than the model reads, and are cut: what makes a document relevant may be gone; raise max_length if "
-        "the model allows it"
+        "are longer than the model reads, and are cut: what makes a document relevant, and in a pair the end of the "
+        "instruction, may be gone; raise max_length if the model allows it"
     )
 
 

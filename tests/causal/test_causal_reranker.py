@@ -185,15 +185,26 @@ def test_mteb_scores_it_with_the_instruction(directory: Path, tmp_path: Path) ->
     result = evaluate(
         meta, task, output_folder=tmp_path / "out", prediction_folder=tmp_path / "runs", show_progress_bar=False
     )
-    assert "p-MRR" in result[0].scores["test"][0]
+    found = result[0].scores["test"][0]
+    assert "p-MRR" in found
     saved = json.loads(next((tmp_path / "runs").rglob("*_predictions.json")).read_text())["default"]["test"]
     task.load_data()
     queries = {row["id"]: row for row in task.data.queries}
     texts = {row["id"]: f"{row['title']} {row['text']}" for row in task.data.corpus}
     model = meta.load_model()
+    asked: list[tuple[str, str, str]] = []
     for query, ranking in saved.items():
         rows = [(queries[query]["text"], queries[query]["instruction"], texts[d]) for d in ranking]
         np.testing.assert_allclose(list(ranking.values()), model.score(rows), rtol=1e-5)
+        asked += rows
+    read = [model.reading.read(*row) for row in asked]
+    cut = sum(tokens.cut for tokens in read)
+    assert cut > 0 == found["truncated_queries_share"] and found["truncated_documents_share"] == cut / len(read)
+    model.reading.max_length = 10**6
+    whole, empty = (sum(len(model.reading.read(q, i, text).ids) for q, i, text in rows)
+                    for rows in (asked, [(q, i, "") for q, i, _ in asked]))  # fmt: skip
+    unread = whole - sum(len(tokens.ids) for tokens in read)
+    assert found["truncated_tokens_share"] == pytest.approx(unread / (whole - empty), abs=1e-6)
 
 
 def test_an_adapter_changes_scores_and_must_fit_its_base(directory: Path, tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_results_stand_beside_the_published_row(results: Path, capsys: pytest.Ca
     assert "no average, since there is no result of News21" in text
     assert [FOLLOWIR_7B, "71.5"] in rows_of(text, "## Figure 4")
     sample = next(row for row in rows_of(text, "## How sure") if row[1] == "FollowIRSample")
-    assert sample == ["a/b", "FollowIRSample", "24", "25.0", "[20.0, 30.0]", "10.0", "+5.0", "[-1.0, 11.0]", "0"]
+    assert sample == ["a/b", "FollowIRSample", "24", "25.0", "[20.0, 30.0]", "10.0", "+5.0", "[-1.0, 11.0]", "0", "-"]
     assert "FollowIRSample: a subset: not comparable" in text
 
 

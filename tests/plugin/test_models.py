@@ -18,6 +18,7 @@ from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTran
 from evaluators.plugin import load_plugins, register_local_model
 from evaluators.plugin import models as models_module
 from evaluators.plugin.models import BM25, MINILM, bundled_minilm, resolve_model
+from evaluators.plugin.predictions import read_predictions
 
 load_plugins()
 SAMPLES = ("IFIRSample", "FollowIRSample", "TCRSample")
@@ -113,7 +114,22 @@ def test_a_sentence_transformers_cross_encoder(tiny_models: dict[str, Path], tmp
     model = with_variant(CrossEncoder(str(tiny_models["CrossEncoder"]), device="cpu"), task)
     found = mteb.evaluate(model, task, cache=None).task_results[0].scores["test"][0]
     check(found, "TCRSample")
-    assert found["truncated_documents_share"] == 1
+    # By definition: each pair by itself, cut as the model cuts it.
+    inner = CrossEncoder(str(tiny_models["CrossEncoder"]), device="cpu")
+    assert task.data is not None
+    asked, told = (dict(zip(t["id"], t["text"], strict=True)) for t in (task.data.queries, task.data.corpus))
+    ranked = read_predictions(next(tmp_path.rglob("TCRSample_predictions.json")), "default", "test").run
+    shares = []
+    for query, scores in ranked.items():
+        for document in sorted(scores, key=lambda d: (scores[d], d), reverse=True)[:10]:
+            texts = (asked[query], told[document].strip())
+            whole = [len(inner.tokenizer(text, add_special_tokens=False)["input_ids"]) for text in texts]
+            ids = inner.tokenizer(*texts, truncation=True, max_length=inner.max_seq_length).sequence_ids()
+            shares.append([ids.count(0) < whole[0], ids.count(1) < whole[1], whole[1] - ids.count(1), whole[1]])
+    queries, documents, unread, of = np.array(shares).mean(axis=0)
+    assert found["truncated_documents_share"] == documents > 0.9
+    assert found["truncated_queries_share"] == pytest.approx(queries)
+    assert found["truncated_tokens_share"] == pytest.approx(unread / of)
 
 
 def test_a_cross_encoder_without_first_stage_is_told_so() -> None:
