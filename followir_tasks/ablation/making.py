@@ -31,6 +31,7 @@ _OTHER_HEADING = re.compile(r"[^\w\s]*[^\W\d_][\w ]{0,40}:(?:\s|$)")
 # Share of a form's words that must stand in query or instruction: keywords are taken from there, a short form may say
 # some of it otherwise. Less is an answer to something else, such as "OK".
 _LEAST_SHARED = {KEYWORDS: 0.5, SHORT: 0.25}
+_STEM = 4  # letters
 
 
 class Wanted(NamedTuple):
@@ -139,13 +140,16 @@ def read_form(reply: Reply, form: str, query: str, full: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The words; of scripts without small and capital letters, some of which have no blanks, pairs of characters."""
+    """The beginnings of the words, since many languages inflect their ends.
+
+    Of scripts without small and capital letters, some of which have no blanks, pairs of characters.
+    """
     out: list[str] = []
     for word in words(text):
         if any(unicodedata.category(c) == "Lo" for c in word):
             out += [word[at : at + 2] for at in range(max(len(word) - 1, 1))]
         else:
-            out.append(word)
+            out.append(word[:_STEM])
     return out
 
 

@@ -248,6 +248,7 @@ def test_what_cannot_be_used_is_counted_and_nothing_is_written(
         ("ship port", "ship port"),
         ("<think>Keywords: no</think>Sure! Here they are:\n\n```\n## Keywords:\nship port\n```", "ship port"),
         ("Keywords: \u8239\u6e2f", "\u8239\u6e2f"),
+        ("Keywords: names shipping ports", "names shipping ports"),
         ("OK", "few words of query and instruction"),
         ("Keywords: boat harbour ship", "few words of query and instruction"),
         ("Keywords: ship\nI hope that helps.", "more than one line"),
