@@ -97,10 +97,10 @@ _DOUBTS = (
     _doubt(
         "truncated_documents_share",
         "docs cut",
-        "share of documents longer than the model's length limit; '-' where its tokenizer or limit is not known",
+        "share of documents (for rerankers: of pairs) not read whole; '-' where its tokenizer or limit is not known",
     ),
-    _doubt("truncated_tokens_share", "tokens cut", "share of the documents' tokens beyond the model's length limit"),
-    _doubt("truncated_queries_share", "queries cut", "share of queries that the model does not read whole"),
+    _doubt("truncated_tokens_share", "tokens cut", "share of the documents' tokens that the model does not read"),
+    _doubt("truncated_queries_share", "queries cut", "share of queries (for rerankers: of pairs) not read whole"),
 )
 
 # ---- IFIR --------------------------------------------------------------------------------------------------------

@@ -91,15 +91,23 @@ def saved_for(result: Result, bases: Iterable[Path]) -> Iterator[Saved]:
     reading it takes long.
 
     Raises:
-        ValueError: naming the file, if one in a base is no prediction file.
+        ValueError: at the end, naming the file, if one in a base is no prediction file.
     """
     task = result.task.task_name
+    broken: list[ValueError] = []
     for base in bases:
         own = [] if result.meta is None else [prediction_folder_of(base, result.meta)]
         for place in (*own, base):
             saved = Saved(place / f"{task}{PREDICTIONS}", task)
-            if _is_file(saved.path) and (place != base or made_by(result, saved.content()["mteb_model_meta"])):
+            try:
+                fits = _is_file(saved.path) and (place != base or made_by(result, saved.content()["mteb_model_meta"]))
+            except ValueError as error:
+                broken.append(error)  # another base may hold a whole one
+                continue
+            if fits:
                 yield saved
+    if broken:
+        raise broken[0]
 
 
 def made_by(result: Result, made: Mapping[str, Any]) -> bool:

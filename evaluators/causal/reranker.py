@@ -67,7 +67,7 @@ class CausalReranker:
             ids = [tokens.ids for tokens in read]
             return probabilities(self.model, self.reading, ids, batch_size or self.batch_size, bar.update)
 
-    def truncation(self, rows: list[tuple[str, str, str]]) -> dict[str, float]:
+    def truncation_figures(self, rows: list[tuple[str, str, str]]) -> dict[str, float]:
         """How much of (query, instruction, document) is not read, as :func:`evaluators.plugin.doubt.length_figures`.
 
         Only documents are cut, to the longest beginning that fits: to the limit, or a few tokens less where the next

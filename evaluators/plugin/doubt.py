@@ -38,7 +38,7 @@ def missing_candidates(run: Run, top_ranked: Mapping[str, Sequence[str]]) -> dic
 
 
 def length_figures(model: Any, corpus: Dataset, queries: Dataset, run: Run | None = None) -> dict[str, float]:
-    """How much of the data the model does not read, or nothing if its tokenizer and limit are not known.
+    """How much of the data the model does not read, or nothing if its (fast) tokenizer and limit are not known.
 
     ``truncated_documents_share`` and ``truncated_queries_share``: share of texts that are not read whole;
     ``truncated_tokens_share``: share of the documents' tokens that are not read. All 0..1, measured on at most
@@ -48,8 +48,8 @@ def length_figures(model: Any, corpus: Dataset, queries: Dataset, run: Run | Non
     also the query, and with it an instruction, may lose its end.
 
     Args:
-        model: as mteb runs it. A reranker that cuts in its own way says so in a method ``truncation`` (of (query,
-            instruction, document)).
+        model: as mteb runs it. A reranker that cuts in its own way has a method ``truncation_figures`` (of rows of
+            query, instruction and document).
         corpus, queries: what it reads.
         run: what it ranked: query -> {document: score}; without it each document is paired with a query in turn.
     """
@@ -71,7 +71,7 @@ def length_figures(model: Any, corpus: Dataset, queries: Dataset, run: Run | Non
 
 
 def _pair_figures(model: Any, corpus: Dataset, queries: Dataset, run: Run | None) -> dict[str, float]:
-    cut_by_itself, reader = getattr(model, "truncation", None), _reader(model)
+    cut_by_itself, reader = getattr(model, "truncation_figures", None), _reader(model)
     if cut_by_itself is None and reader is None:
         return {}
     asked, documents = _pairs(corpus, queries, run)
@@ -104,10 +104,15 @@ def _pairs(corpus: Dataset, queries: Dataset, run: Run | None) -> tuple[Dataset,
     if run is None:
         documents = _evenly(corpus)
         return queries.select([place % len(queries) for place in range(len(documents))]), documents
-    found = [(query, document) for query, scores in run.items() for document in scores]
-    if len(found) > SAMPLED_TEXTS:
-        found = [found[place] for place in _even_places(len(found))]
-    query_at, document_at = ({key: place for place, key in enumerate(table["id"])} for table in (queries, corpus))
+    every = ((query, document) for query, scores in run.items() for document in scores)
+    n = sum(map(len, run.values()))
+    chosen = set(_even_places(n)) if n > SAMPLED_TEXTS else range(n)
+    # Of a large run, and below of a large corpus, nothing else is kept.
+    found = [pair for place, pair in enumerate(every) if place in chosen]
+    wanted = {key for pair in found for key in pair}
+    query_at, document_at = (
+        {key: place for place, key in enumerate(table["id"]) if key in wanted} for table in (queries, corpus)
+    )
     return queries.select([query_at[q] for q, _ in found]), corpus.select([document_at[d] for _, d in found])
 
 

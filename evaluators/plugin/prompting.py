@@ -21,8 +21,8 @@ from torch.utils.data import DataLoader
 from evaluators.plugin.given import given_model
 from evaluators.plugin.models import recorded
 
-# A model's own prompt that says no more than what kind of text follows: "query: ", "search_query: ".
-_MARK = re.compile(r"\s*[\w-]+\s*:\s*")
+# A model's own prompt that says no more than what kind of text follows: "query: ", "task: search result | query: ".
+_MARK = re.compile(r"\s*(?:[^|:]+:[^|:]*\|\s*)*[\w-]+\s*:\s*")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,8 @@ def with_prompts(model: Any, family: PromptFamily) -> Any:
 
     The prompt goes where the model expects it: into the template of mteb's instruction models (in place of the
     instruction that mteb would give them), to sentence-transformers as a prompt (which Instructor leaves out of its
-    mean) behind the model's own one or in place of it, and in front of the text for all others.
+    mean) behind the model's own one or in place of it, and in front of the text for all others, such as mteb's wrappers
+    of single models, which use prompts in their own ways.
     The record's ``experiment_kwargs`` state the family and a hash of its content, so mteb files each variant apart.
 
     Args:
@@ -97,7 +98,8 @@ def with_prompts(model: Any, family: PromptFamily) -> Any:
 
     Raises:
         ValueError: for a hybrid, a model with prompts, or a family with prompts for documents and
-            a model that searches or cross-encodes. When run: for a task that the family does not know.
+            a model that searches or cross-encodes. When run: for a task that the family does not know, or a model's own
+            instruction that the family's prompts are to replace and cannot.
     """
     wrapped = given_model(model)
     name = wrapped.mteb_model_meta.name
@@ -145,10 +147,18 @@ class _PromptedEncoder(_Prompted):
             instruction = sentence if encoder.instruction_template else self.family.rendered(sentence)
             encoder.get_instruction = lambda *args, **kwargs: instruction
         elif isinstance(encoder, SentenceTransformerEncoderWrapper) and sentence and prompt_type is not None:
-            own = get_prompt(encoder.model_prompts, task_metadata, prompt_type) or ""
-            if self.family.in_place and not _MARK.fullmatch(own):
-                own = ""
-            encoder.model_prompts = {prompt_type.value: own + self.family.rendered(sentence)}
+            own = get_prompt(encoder.model_prompts or {}, task_metadata, prompt_type) or ""
+            replaces = self.family.in_place and bool(own) and not _MARK.fullmatch(own)
+            if type(encoder).encode is SentenceTransformerEncoderWrapper.encode:
+                front = ("" if replaces else own) + self.family.rendered(sentence)
+                encoder.model_prompts = {prompt_type.value: front}
+            elif replaces:
+                raise ValueError(
+                    f"{self.mteb_model_meta.name} has an instruction for queries ({own!r}) and uses it in a way of its "
+                    f"own: the prompts {self.family.name!r} cannot take its place"
+                )
+            else:  # such a wrapper of mteb need not look at `model_prompts`
+                inputs = _in_front(inputs, self.family.rendered(sentence))
         elif sentence:
             inputs = _in_front(inputs, self.family.rendered(sentence))
         return encoder.encode(inputs, task_metadata=task_metadata, prompt_type=prompt_type, **kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from evaluators.files import write_text
 from evaluators.plugin.models import weights_revision
 from evaluators.training.config import Schedule
 from evaluators.training.running import HISTORY, RUNS, GridRun, grid
-from evaluators.training.selection import BEST, History, folder_name
+from evaluators.training.selection import BEST, BEYOND_MEASURE, History, folder_name
 
 __all__ = ["Chosen", "base_contents", "choose", "diverged", "require_same", "without_model_bars"]
 
@@ -46,15 +47,20 @@ class Chosen:
 def choose(schedule: Schedule, selection: str, out: Path, metric: str) -> list[Chosen]:
     """For each seed the best checkpoint on a selection set, at the rate whose bests have the highest mean over seeds.
 
-    Of equal rates the lower one. Empty as long as no rate has finished with every seed.
+    Of equal rates the lower one. Empty as long as no rate has finished with every seed. Where seeds of every rate
+    diverged before they had a model, rates are compared by their other seeds.
     """
     found: dict[float, list[tuple[GridRun, int, float]]] = {}
+    n_finished: Counter[float] = Counter()
     for run in grid(schedule):
         history = History.read(out / RUNS / run.label / HISTORY, metric)
+        n_finished[run.rate] += history.finished
         best = history.best(selection) if history.finished else None
         if best is not None:
             found.setdefault(run.rate, []).append((run, best.number, best.scores[selection][metric]))
-    whole = {rate: runs for rate, runs in found.items() if len(runs) == len(schedule.seeds)}
+    n_seeds = len(schedule.seeds)
+    finished = {rate: runs for rate, runs in found.items() if n_finished[rate] == n_seeds}
+    whole = {rate: runs for rate, runs in finished.items() if len(runs) == n_seeds} or finished
     if not whole:
         return []
     rate = max(sorted(whole), key=lambda r: float(np.mean([value for _, _, value in whole[r]])))
@@ -70,8 +76,8 @@ def diverged(schedule: Schedule, out: Path, metric: str) -> list[str]:
     """
     histories = {run: History.read(out / RUNS / run.label / HISTORY, metric) for run in grid(schedule)}
     found = [
-        f"The run with {run.told} diverged: after epoch {history.diverged} its weights are no longer finite numbers; "
-        "take a smaller learning rate"
+        f"The run with {run.told} diverged: after epoch {history.diverged} its weights are not finite, or beyond "
+        f"{BEYOND_MEASURE:g}; take a smaller learning rate"
         for run, history in histories.items()
         if history.diverged is not None
     ]

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from transformers import TrainerCallback
 
 from evaluators.files import write_text
 
-__all__ = ["BEST", "Epoch", "History", "Scores", "Selection", "folder_name"]
+__all__ = ["BEST", "BEYOND_MEASURE", "Epoch", "History", "Scores", "Selection", "folder_name"]
 
 BEST = "best"
+# No model has weights as large as this: what it computes with them overflows, or soon will.
+BEYOND_MEASURE = 1e6
 # Metric -> value; a metric that is undefined is absent.
 Scores = dict[str, float]
 
@@ -46,7 +48,7 @@ class History:
         metric: by which the best epoch is chosen.
         finished: whether the run reached its end.
         epochs: by number.
-        diverged: the epoch after which the weights were no longer finite numbers, which ends the run.
+        diverged: the epoch after which a weight was not finite or beyond :data:`BEYOND_MEASURE`, which ends the run.
     """
 
     path: Path
@@ -81,6 +83,20 @@ class History:
 def folder_name(name: str) -> str:
     """A selection set's name as a folder's."""
     return name.replace(" ", "_")
+
+
+@contextmanager
+def _in_full_precision(model: Any) -> Iterator[None]:
+    """Without the casting that accelerate puts around a model in training: models are saved and scored without it."""
+    casting, own = model.__dict__.get("forward"), model.__dict__.get("_original_forward")
+    if casting is None or own is None:
+        yield
+        return
+    model.forward = own
+    try:
+        yield
+    finally:
+        model.forward = casting
 
 
 class Selection(TrainerCallback):
@@ -123,12 +139,13 @@ class Selection(TrainerCallback):
         losses = [log["loss"] for log in state.log_history if "loss" in log and number - 1 < log["epoch"] <= number]
         loss = sum(losses) / len(losses) if losses else float("nan")
         model.eval()
-        if not all(torch.isfinite(parameter).all() for parameter in model.parameters()):
+        if not all((parameter.abs() < BEYOND_MEASURE).all() for parameter in model.parameters()):
             self.history.diverged = number
             self.history.write()
             control.should_training_stop, control.should_save = True, False
             return
-        epoch = Epoch(number, loss, self.score(model))
+        with _in_full_precision(model):
+            epoch = Epoch(number, loss, self.score(model))
         self.history.epochs[number] = epoch
         for name in self.sets:
             if self.history.best(name, number) is epoch:

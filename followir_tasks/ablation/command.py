@@ -142,7 +142,7 @@ def _ablate(args: argparse.Namespace) -> int:
             try:
                 for run in run_forms(name, task, forms, args.out, args.batch_size):
                     runs.append(run)
-            except ValueError as error:
+            except (ValueError, OSError, RuntimeError) as error:  # such as too little memory
                 failed.append(str(error))
         if not runs:
             raise ValueError("; ".join(failed))

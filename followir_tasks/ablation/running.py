@@ -79,7 +79,7 @@ def run_forms(name: str, task: FormTask, forms: Sequence[str], out: Path, batch_
         task.instruction_form = form
         try:
             run = _run(once, known, revision, task, out, batch_size)
-        except ValueError as error:
+        except (ValueError, OSError, RuntimeError) as error:
             raise ValueError(f"{known}, form {form!r}: {error}") from error
         yield run
 

@@ -22,7 +22,7 @@ _HEADLINES = re.compile(r"<(headline|title|ttl|ti|hl|head)\b[^>]*>(.*?)</\1\s*>"
 _TEXT = re.compile(r"<text\b[^>]*>(.*?)</text\s*>", re.IGNORECASE | re.DOTALL)
 _HEADER = re.compile(r"<(docno|docid|docoldno|dochdr)\b[^>]*>.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[!/]?[A-Za-z][^<>]*>|<!--.*?-->", re.DOTALL)
-_BLANK_LINES = re.compile(r"\s*\n\s*\n\s*")  # tags between paragraphs leave several
+_BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")  # tags between paragraphs leave several
 _GZIP, _COMPRESS = b"\x1f\x8b", b"\x1f\x9d"
 
 

@@ -52,10 +52,11 @@ def train(config: TrainingConfig, out: Path, *, only_score: bool = False) -> lis
         notes: list[str] = []
         if not only_score:
             notes = _train_grid(config, training, collections, sets, out)
+        gone = diverged(config, out, METRIC)
         chosen = [c for data in sets if data.select for c in choose(config, data.name, out, METRIC)]
         rows = _rows(config, training, chosen, sets, out)
         sizes = _sizes(config, collections, sets)
-        doubts = diverged(config, out, METRIC) + _doubts(rows, sizes, training.baseline_name)
+        doubts = gone + _doubts(rows, sizes, training.baseline_name)
         for text in doubts:
             logger.warning("%s", text)
         return write_matrix(out, rows, sets, sizes, config, notes, doubts)

@@ -8,14 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import mteb
+import numpy as np
 import pytest
 import yaml
+from datasets import Dataset
 from mteb.abstasks import AbsTask
+from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
+from mteb.types import PromptType
 from sentence_transformers import SentenceTransformer
+from torch.utils.data import DataLoader
 
 from evaluators.cli import main
 from evaluators.metrics.standard import trec_measure
 from evaluators.plugin.predictions import read_predictions
+from evaluators.plugin.prompting import with_prompts
 from followir_tasks.ablation.keywords import TASKS, keyword_families, markdown, run_keywords
 from followir_tasks.report.published import published_table
 
@@ -132,6 +138,26 @@ def test_keywords_take_the_place_of_a_models_own_instruction(
     list(run_keywords(str(tmp_path / "model"), keyword_families()["bge-base"], [make], tmp_path / "out", 8))
     fronts = (own or "", f"{kept}relevant passages: ")
     assert sorted(read) == sorted(front + text for front in fronts for text in QUERIES.values())
+
+
+def test_a_wrapper_that_uses_prompts_in_its_own_way(tiny_models: dict[str, Path]) -> None:
+    read: list[str] = []
+
+    class OwnWay(SentenceTransformerEncoderWrapper):
+        def encode(self, inputs: Any, **kwargs: Any) -> Any:
+            read.extend(text for batch in inputs for text in batch["text"])
+            return np.zeros((len(read), 2))
+
+    def encode(own: str) -> None:
+        inner = SentenceTransformer(str(tiny_models["SentenceTransformer"]), device="cpu")
+        model = with_prompts(OwnWay(inner, model_prompts={"query": own}), keyword_families()["bge-base"].prompts)
+        queries = DataLoader(Dataset.from_dict({"id": ["q"], "text": ["bees"]}))
+        model.encode(queries, task_metadata=mteb.get_task("SciFact").metadata, prompt_type=PromptType.query)
+
+    encode("query: ")
+    assert read == ["relevant passages: bees"]  # and its own mark before it
+    with pytest.raises(ValueError, match="uses it in a way of its own: the prompts 'keywords-bge-base' cannot take"):
+        encode("Represent this sentence: ")
 
 
 def test_a_task_without_keywords(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

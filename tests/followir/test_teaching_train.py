@@ -24,9 +24,10 @@ from evaluators.plugin.models import MINILM, resolve_model
 from evaluators.plugin.running import evaluate
 from evaluators.training.config import Adaptation, Shares
 from evaluators.training.doubts import Size
+from evaluators.training.grids import choose, diverged
 from evaluators.training.models import load_cross_encoder
 from evaluators.training.running import CHECKPOINTS, RUNS, GridRun
-from evaluators.training.selection import History
+from evaluators.training.selection import Epoch, History
 from evaluators.training.splits import split
 from followir_tasks.tasks import FollowIRSample
 from followir_tasks.teaching.causal import CausalTeaching
@@ -379,13 +380,16 @@ def test_encoders_learn_from_instruction_negatives(
 def test_a_precision_that_the_machine_lacks_is_refused_before_anything_is_scored(
     data: Path, tiny_models: dict[str, Path], tmp_path: Path
 ) -> None:
-    fields = {"kind": "encoder", "epochs": 1, "learning_rates": [1e-2]}
-    half = settings(data, tiny_models["SentenceTransformer"], precision="fp16", **fields)
+    base = tiny_models["CrossEncoder"].parent / "bert"
+    half = settings(data, base, precision="fp16", kind="cross-encoder", epochs=1, learning_rates=[1e-2])
     with pytest.raises(ValueError, match="precision = 'fp16' needs a GPU"):
         train(half, tmp_path / "half")
     assert not (tmp_path / "half").exists()
     train(half.model_copy(update={"precision": "bf16"}), tmp_path / "brain")
-    assert pd.read_csv(tmp_path / "brain" / "scores.csv")[METRIC].notna().all()
+    # It was chosen by what it scores without the training's casting, as it is saved.
+    history = History.read(tmp_path / "brain" / RUNS / GridRun(1e-2, 42).label / "history.json", METRIC)
+    kept = pd.read_csv(tmp_path / "brain" / "scores.csv").iloc[1]
+    assert {name: kept[name] for name in SCORES} == pytest.approx(history.epochs[1].scores["own"], abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["encoder", "cross-encoder"])
@@ -405,14 +409,31 @@ def test_a_killed_run_ends_in_the_weights_of_one_that_was_not(
 
 
 def test_a_training_that_diverges_says_so(data: Path, tiny_models: dict[str, Path], tmp_path: Path) -> None:
-    config = settings(data, tiny_models["SentenceTransformer"], kind="encoder", learning_rates=[1e38], epochs=1)
-    told = r"The run with learning rate 1e\+38, seed 42 diverged: after epoch 1 its weights are no longer finite"
+    config = settings(data, tiny_models["SentenceTransformer"], kind="encoder", learning_rates=[1e10], epochs=1)
+    told = r"The run with learning rate 1e\+10, seed 42 diverged: after epoch 1 its weights are not finite, or beyond"
     with pytest.raises(ValueError, match=told):
         train(config, tmp_path / "out")
     # It does not stand in the way of others.
-    train(config.model_copy(update={"learning_rates": (1e38, 1e-3)}), tmp_path / "out")
+    train(config.model_copy(update={"learning_rates": (1e10, 1e-3)}), tmp_path / "out")
     assert re.search(told, (tmp_path / "out" / "report.md").read_text())
     assert pd.read_csv(tmp_path / "out" / "scores.csv")["learning rate"].tolist()[1:] == [1e-3]
+
+
+def test_where_seeds_of_every_rate_diverged_the_others_are_compared(data: Path, tmp_path: Path) -> None:
+    schedule = settings(data, data, kind="encoder", learning_rates=[1e-3, 1e-2, 1e-1], seeds=[1, 2])
+
+    def finished(rate: float, seed: int, score: float | None) -> None:
+        epochs = {} if score is None else {1: Epoch(1, 0.5, {"own": {METRIC: score}})}
+        path = tmp_path / RUNS / GridRun(rate, seed).label / "history.json"
+        History(path, METRIC, True, epochs, 1 if score is None else None).write()
+
+    finished(1e-3, 1, 0.2), finished(1e-3, 2, None)
+    finished(1e-2, 1, 0.3), finished(1e-2, 2, None)
+    finished(1e-1, 1, 0.9)  # not yet with every seed
+    assert [c.run for c in choose(schedule, "own", tmp_path, METRIC)] == [GridRun(1e-2, 1)]
+    assert len(diverged(schedule, tmp_path, METRIC)) == 2
+    finished(1e-3, 2, 0.1)
+    assert [c.run for c in choose(schedule, "own", tmp_path, METRIC)] == [GridRun(1e-3, 1), GridRun(1e-3, 2)]
 
 
 class KilledAtASave(TrainerCallback):
