@@ -75,7 +75,7 @@ def stored_scores(folder: str | Path, tasks: Sequence[str], hint: str) -> Stored
         raise FileNotFoundError(f"{folder} holds no result of {', '.join(tasks)}; run for instance `{hint}`")
     notes: list[str] = []
     scores: dict[Path, dict[str, Mapping[str, Any]]] = {}
-    revisions: dict[str, dict[str, list[str]]] = {}
+    revisions: dict[str, dict[str, list[Path]]] = {}
     for path in sorted(paths):
         if path.parent.parent.name == _EXPERIMENTS and not (path.parent / "model_meta.json").is_file():
             notes.append(f"{path} is left out: without a model_meta.json beside it, its variant is unknown")
@@ -83,15 +83,15 @@ def stored_scores(folder: str | Path, tasks: Sequence[str], hint: str) -> Stored
         result = _read(path)
         entry = result.scores[SPLIT][0]
         scores.setdefault(path.parent, {})[path.stem] = entry
-        of_task = revisions.setdefault(path.stem, {})
-        of_task.setdefault(str(result.dataset_revision), []).append(_model(path.parent, {}).name)
+        revisions.setdefault(path.stem, {}).setdefault(str(result.dataset_revision), []).append(path.parent)
         notes += [f"{path.stem}: {note}" for note in (entry.get(RECORD_KEY) or {}).get("notes", ())]
-    for task, found in revisions.items():
-        if len(found) > 1:
-            told = "; ".join(f"{revision} ({', '.join(dict.fromkeys(who))})" for revision, who in sorted(found.items()))
+    models = {place: _model(place, found) for place, found in scores.items()}
+    for task, places_of in revisions.items():
+        if len(places_of) > 1:
+            names = {revision: dict.fromkeys(models[p].name for p in places) for revision, places in places_of.items()}
+            told = "; ".join(f"{revision} ({', '.join(who)})" for revision, who in sorted(names.items()))
             notes.append(f"{task}: results come from different data revisions: {told}")
-    models = [_model(place, found) for place, found in scores.items()]
-    return Stored(_labelled(models), tuple(dict.fromkeys(notes)))
+    return Stored(_labelled(models.values()), tuple(dict.fromkeys(notes)))
 
 
 def _read(path: Path) -> TaskResult:
